@@ -17,6 +17,12 @@ static DEFINE_IDA(rail_conn_ids);
 
 static void rail_conn_close_work(struct work_struct *work);
 static void rail_conn_timeout(struct work_struct *work);
+static void rail_resolve_work(struct work_struct *work);
+
+/* One try to find the peer, and the pause before the next; until the owner's time is over. */
+#define RAIL_ADDR_MS	1000
+#define RAIL_ADDR_PAUSE	(HZ / 10)
+#define RAIL_ROUTE_MS	3000
 
 /**
  * rail_conn_move - move a connection to its next state, CLOSING excepted
@@ -136,6 +142,7 @@ struct rail_conn *rail_conn_alloc(const struct rail_conn_ops *ops, void *context
 	init_completion(&conn->closed);
 	INIT_WORK(&conn->close_work, rail_conn_close_work);
 	INIT_DELAYED_WORK(&conn->timer, rail_conn_timeout);
+	INIT_DELAYED_WORK(&conn->resolve, rail_resolve_work);
 	rail_conn_init_queues(conn);
 	rail_conn_init_probe(conn);
 	rail_conn_name_it(conn);
@@ -217,6 +224,41 @@ static int rail_conn_use_ib_ports(struct rail_conn *conn)
 	return 0;
 }
 
+/*
+ * cm_lock held. ib_core may miss a neighbour's answer, and looks again only when the time it was
+ * given is over; so it is given little, more than once.
+ */
+static int rail_resolve(struct rail_conn *conn)
+{
+	struct sockaddr *src = (struct sockaddr *)&conn->src;
+
+	return rdma_resolve_addr(conn->cm_id, src->sa_family == AF_UNSPEC ? NULL : src,
+				 (struct sockaddr *)&conn->dst, RAIL_ADDR_MS);
+}
+
+static void rail_resolve_work(struct work_struct *work)
+{
+	struct rail_conn *conn = container_of(to_delayed_work(work), struct rail_conn, resolve);
+	int err = 0;
+
+	mutex_lock(&conn->cm_lock);
+	if (conn->state == RAIL_RESOLVING)
+		err = rail_resolve(conn);
+	if (err)
+		rail_conn_fail(conn, err);
+	mutex_unlock(&conn->cm_lock);
+}
+
+/* Handler lock held. A neighbour that is not there now may be in a moment. */
+static int rail_addr_error(struct rail_conn *conn, int err)
+{
+	if (conn->state != RAIL_RESOLVING || (err != -ETIMEDOUT && err != -EHOSTUNREACH))
+		return err;
+	/* Not from here: ib_core would wait for the very work that calls us. */
+	queue_delayed_work(rail_wq, &conn->resolve, RAIL_ADDR_PAUSE);
+	return 0;
+}
+
 /**
  * rail_conn_connect - begin to connect
  * @conn: connection from rail_conn_create(), once only
@@ -229,7 +271,6 @@ static int rail_conn_use_ib_ports(struct rail_conn *conn)
  */
 int rail_conn_connect(struct rail_conn *conn, const struct rail_connect *how)
 {
-	struct sockaddr *src = NULL;
 	int err;
 
 	if (how->priv_len > RAIL_CONNECT_PRIV_LEN || !how->timeout_ms)
@@ -247,10 +288,8 @@ int rail_conn_connect(struct rail_conn *conn, const struct rail_connect *how)
 			goto out;
 	}
 	memcpy(&conn->dst, how->dst, rdma_addr_size(how->dst));
-	if (how->src && how->src->sa_family != AF_UNSPEC) {
+	if (how->src)
 		memcpy(&conn->src, how->src, rdma_addr_size(how->src));
-		src = (struct sockaddr *)&conn->src;
-	}
 	rail_conn_name_it(conn);
 	conn->param.retry_count = how->retries ?: 7;
 	conn->param.rnr_retry_count = how->rnr_retries ?: 7;
@@ -264,7 +303,7 @@ int rail_conn_connect(struct rail_conn *conn, const struct rail_connect *how)
 	if (!rail_conn_move(conn, RAIL_RESOLVING))
 		goto out;
 	rail_conn_start_timer(conn, how->timeout_ms);
-	err = rdma_resolve_addr(conn->cm_id, src, (struct sockaddr *)&conn->dst, how->timeout_ms);
+	err = rail_resolve(conn);
 	/* From here on ops->closed() is the one who tells. */
 	if (err)
 		rail_conn_fail(conn, err);
@@ -304,7 +343,7 @@ static int rail_addr_resolved(struct rail_conn *conn)
 		return err;
 	if (conn->ack_timeout)
 		rdma_set_ack_timeout(conn->cm_id, conn->ack_timeout);
-	return rdma_resolve_route(conn->cm_id, 1000);
+	return rdma_resolve_route(conn->cm_id, RAIL_ROUTE_MS);
 }
 
 static int rail_route_resolved(struct rail_conn *conn)
@@ -387,6 +426,8 @@ int rail_conn_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		rail_rejected(conn, event);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
+		err = rail_addr_error(conn, rail_event_reason(event, -EHOSTUNREACH));
+		break;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		err = rail_event_reason(event, -EHOSTUNREACH);
 		break;
@@ -538,6 +579,7 @@ static void rail_conn_close_work(struct work_struct *work)
 	rdma_unlock_handler(id);
 	mutex_unlock(&conn->cm_lock);
 	cancel_delayed_work_sync(&conn->timer);
+	cancel_delayed_work_sync(&conn->resolve);
 	cancel_delayed_work_sync(&conn->probe);
 
 	rail_post_shut(conn);

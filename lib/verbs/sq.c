@@ -46,12 +46,15 @@ EXPORT_SYMBOL_GPL(rail_sq_init);
  */
 bool rail_sq_want(struct rail_sq *sq, u32 n)
 {
+	u32 before = sq->wanted;
+
 	WRITE_ONCE(sq->wanted, 1);
 	/* Pairs with the full barrier of the cmpxchg in rail_sq_complete(). */
 	smp_mb();
 	if (rail_sq_space(sq) < n)
 		return true;
-	WRITE_ONCE(sq->wanted, 0);
+	/* Others may wait for more than @n. */
+	WRITE_ONCE(sq->wanted, before);
 	return false;
 }
 EXPORT_SYMBOL_GPL(rail_sq_want);

@@ -83,6 +83,7 @@ enum rail_dev_hist {
  * @closed: completed after ops->closed() returned
  * @close_work: the one that tears down
  * @timer: ends a connection that does not come up
+ * @resolve: asks for the peer's address again
  * @probe: looks whether the peer lives, every half @probe_ms
  * @probe_ms: how long the peer may be silent
  * @probe_tail: @sq's tail when it last looked; @probe's
@@ -144,6 +145,7 @@ struct rail_conn {
 	struct completion closed;
 	struct work_struct close_work;
 	struct delayed_work timer;
+	struct delayed_work resolve;
 	struct delayed_work probe;
 	unsigned int probe_ms;
 	u32 probe_tail;
