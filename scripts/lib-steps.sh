@@ -62,7 +62,9 @@ step() {
 		[ "$counts" = 1 ] || result "passed $name"
 		step_line ok "$name" "$took"
 	fi
-	return 0
+	# For callers that go on only after success. Not the status, which would end a script with `set -e`.
+	# shellcheck disable=SC2034
+	STEP_RC=$rc
 }
 
 # Skips that are known of: shell patterns on "NAME: REASON", a line each.

@@ -58,7 +58,7 @@ run_logged() {
 	"$@" >"$log" 2>&1 </dev/null &
 	pid=$!
 	# An interrupt must not leave the command running without its parent.
-	trap 'kill "$pid" 2>/dev/null; wait "$pid" 2>/dev/null; exit 130' INT TERM
+	trap 'kill "$pid" 2>/dev/null; wait "$pid" 2>/dev/null || :; exit 130' INT TERM
 	while kill -0 "$pid" 2>/dev/null; do
 		sleep 0.5
 		if [ -t 1 ]; then

@@ -140,7 +140,7 @@ cache_clean_old() {
 
 cache_clean_all() {
 	local part
-	for part in "$RAIL_CACHE"/{kernels,src,ccache,debs,apt,test-7.lines} "$RAIL_CACHE"/build-*; do
+	for part in "$RAIL_CACHE"/{kernels,src,ccache,debs,apt,vm,test-7.lines} "$RAIL_CACHE"/build-*; do
 		[ -e "$part" ] || continue
 		say "removing $part"
 		rm -rf "$part"

@@ -13,7 +13,7 @@ TEST_ESSENTIAL=(MODULES MODULE_UNLOAD SMP KALLSYMS_ALL DEBUG_FS KUNIT KASAN PROV
 	NVME_RDMA NVME_TARGET_RDMA VIRTIO_PCI VIRTIO_NET NET_9P_VIRTIO 9P_FS OVERLAY_FS NET_SCH_NETEM)
 
 # Lines that a build of this configuration prints, for the progress display. Each build notes its own.
-TEST_LINES=3700
+TEST_LINES=3480
 
 test_config_hash() { grep CONFIG_ "$TEST_CONFIG" | short_hash; }
 
