@@ -262,14 +262,14 @@ enum rail_rnbd_reason rail_rnbd_open_rsp_decode(const void *buf, __u32 len,
 	dev->device_id = __le32_to_cpu(msg.device_id);
 	dev->nsectors = __le64_to_cpu(msg.nsectors);
 	dev->max_hw_sectors = __le32_to_cpu(msg.max_hw_sectors);
-	dev->max_write_zeroes_sectors = __le32_to_cpu(msg.max_write_zeroes_sectors);
+	dev->max_write_zeroes_sectors = __le32_to_cpu(msg.zeroes_sectors);
 	dev->max_discard_sectors = __le32_to_cpu(msg.max_discard_sectors);
 	dev->discard_granularity = __le32_to_cpu(msg.discard_granularity);
-	dev->discard_alignment = __le32_to_cpu(msg.discard_alignment);
-	dev->physical_block_size = __le16_to_cpu(msg.physical_block_size);
+	dev->discard_alignment = __le32_to_cpu(msg.discard_align);
+	dev->physical_block_size = __le16_to_cpu(msg.phys_block_size);
 	dev->logical_block_size = __le16_to_cpu(msg.logical_block_size);
 	dev->max_segments = __le16_to_cpu(msg.max_segments);
-	dev->secure_discard = __le16_to_cpu(msg.secure_discard);
+	dev->secure_discard = __le16_to_cpu(msg.secure_erase);
 	dev->cache_policy = msg.cache_policy;
 
 	if (!is_block_size(dev->logical_block_size))
@@ -298,14 +298,14 @@ void rail_rnbd_open_rsp_encode(struct rail_rnbd_open_rsp *msg, const struct rail
 	msg->device_id = __cpu_to_le32(dev->device_id);
 	msg->nsectors = __cpu_to_le64(dev->nsectors);
 	msg->max_hw_sectors = __cpu_to_le32(dev->max_hw_sectors);
-	msg->max_write_zeroes_sectors = __cpu_to_le32(dev->max_write_zeroes_sectors);
+	msg->zeroes_sectors = __cpu_to_le32(dev->max_write_zeroes_sectors);
 	msg->max_discard_sectors = __cpu_to_le32(dev->max_discard_sectors);
 	msg->discard_granularity = __cpu_to_le32(dev->discard_granularity);
-	msg->discard_alignment = __cpu_to_le32(dev->discard_alignment);
-	msg->physical_block_size = __cpu_to_le16(dev->physical_block_size);
+	msg->discard_align = __cpu_to_le32(dev->discard_alignment);
+	msg->phys_block_size = __cpu_to_le16(dev->physical_block_size);
 	msg->logical_block_size = __cpu_to_le16(dev->logical_block_size);
 	msg->max_segments = __cpu_to_le16(dev->max_segments);
-	msg->secure_discard = __cpu_to_le16(dev->secure_discard);
+	msg->secure_erase = __cpu_to_le16(dev->secure_discard);
 	msg->cache_policy = dev->cache_policy;
 }
 
