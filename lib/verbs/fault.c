@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Faults for tests. What they are stands in fault.h. */
+#include <linux/bottom_half.h>
 #include <linux/debugfs.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -55,7 +56,14 @@ static void rail_held_work(struct work_struct *work)
 	struct rail_held *held = container_of(to_delayed_work(work), struct rail_held, work);
 	struct rail_conn *conn = held->conn;
 
-	held->fn(conn, &held->wc);
+	/* In a context like that which it was taken from. */
+	if (conn->poll == RAIL_POLL_WORKQUEUE || conn->poll == RAIL_POLL_UNBOUND) {
+		held->fn(conn, &held->wc);
+	} else {
+		local_bh_disable();
+		held->fn(conn, &held->wc);
+		local_bh_enable();
+	}
 	kfree(held);
 	if (atomic_dec_and_test(&conn->delayed))
 		wake_up_var(&conn->delayed);
