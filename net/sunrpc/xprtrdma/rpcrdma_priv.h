@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the client (clnt.h), the server (svc.h) and module.c of rpcrdma share. */
+#ifndef RPCRDMA_PRIV_H
+#define RPCRDMA_PRIV_H
+
+#include <rail/verbs.h>
+#include <rail/wire/rpcrdma.h>
+
+/* Client (clnt_xprt.c) and server. The module's init calls each, and its exit in reverse order. */
+int rail_clnt_init(void);
+void rail_clnt_exit(void);
+int rail_svc_init(void);
+void rail_svc_exit(void);
+
+#endif /* RPCRDMA_PRIV_H */
