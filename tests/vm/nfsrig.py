@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""An NFS server and its mounts on virtual hosts: set up, used, torn down.
+
+    server = NfsServer(b)
+    server.start()
+    mount = server.mount(a, "vers=4.2")
+    ...
+    mount.umount()
+    server.stop()
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from railvm import Host
+
+PORT = 20049
+EXPORT = "/srv/nfs"
+EXPORT_OPTIONS = "rw,no_root_squash,insecure,no_subtree_check,fsid=0"
+
+_PREPARE = """
+mkdir -p /run/rpcbind {export}
+for dir in /var/lib/nfs {export}; do
+    mountpoint -q "$dir" || mount -t tmpfs -o size={size},mode=0755 tmpfs "$dir"
+done
+mkdir -p /var/lib/nfs/sm /var/lib/nfs/sm.bak /var/lib/nfs/v4recovery /var/lib/nfs/rpc_pipefs
+touch /var/lib/nfs/etab /var/lib/nfs/rmtab /var/lib/nfs/xtab
+modprobe -a nfsd lockd
+# Nobody has locks to reclaim, and while somebody might, no delegations are given.
+echo 1 >/proc/sys/fs/nfs/nlm_grace_period
+mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
+mountpoint -q /var/lib/nfs/rpc_pipefs ||
+    mount -t rpc_pipefs sunrpc /var/lib/nfs/rpc_pipefs
+rpcinfo -p 127.0.0.1 >/dev/null 2>&1 || rpcbind -w
+rpcinfo -u 127.0.0.1 mountd >/dev/null 2>&1 || rpc.mountd
+"""
+
+
+@dataclass
+class Mount:
+    """A mount on a client."""
+
+    host: Host
+    where: str
+
+    def umount(self, *options: str, timeout: float = 60) -> None:
+        self.host.run(["umount", *options, self.where], timeout=timeout)
+
+    def stats(self) -> str:
+        """What /proc/self/mountstats says of it."""
+        text = self.host.read("/proc/self/mountstats")
+        for part in re.split(r"^(?=device )", text, flags=re.M):
+            if f" mounted on {self.where} " in part:
+                return part
+        raise AssertionError(f"{self.where} is not in mountstats")
+
+    def xprt(self) -> list[str]:
+        """The words of its transport's line, after "xprt:"."""
+        found = re.search(r"^\s*xprt:\s*(.*)$", self.stats(), flags=re.M)
+        assert found, self.stats()
+        return found[1].split()
+
+    def op(self, name: str) -> list[int]:
+        """The numbers of an operation (operations, transmissions, timeouts, ...)."""
+        found = re.search(rf"^\s*{name}: (.*)$", self.stats(), flags=re.M)
+        assert found, f"{name} is not in mountstats"
+        return [int(word) for word in found[1].split()]
+
+
+class NfsServer:
+    """nfsd on a host, with one file system in memory exported to all."""
+
+    def __init__(self, host: Host, *, export: str = EXPORT, size: str = "60%", threads: int = 4,
+                 tcp: bool = False, options: str = EXPORT_OPTIONS) -> None:
+        self.host = host
+        self.export = export
+        self.size = size
+        self.threads = threads
+        self.tcp = tcp
+        self.options = options
+
+    def prepare(self) -> None:
+        """Everything but nfsd itself."""
+        self.host.run(_PREPARE.format(export=self.export, size=self.size), timeout=60)
+        self.host.run(["exportfs", "-i", "-o", self.options, f"*:{self.export}"])
+
+    def start(self, lease: int = 0, port: int = PORT) -> None:
+        self.prepare()
+        if lease:
+            for name in ("nfsv4leasetime", "nfsv4gracetime"):
+                self.host.write(f"/proc/fs/nfsd/{name}", str(lease))
+        self.nfsd(port)
+
+    def nfsd(self, port: int = PORT) -> None:
+        if self.tcp:
+            self.host.run(["rpc.nfsd", "--no-udp", f"--rdma={port}", str(self.threads)], timeout=60)
+        else:
+            # rpc.nfsd has no NFSv4 without TCP; the kernel has.
+            self.host.run(f"echo rdma {port} >/proc/fs/nfsd/portlist\n"
+                          f"echo {self.threads} >/proc/fs/nfsd/threads", timeout=60)
+        # Nobody has anything to reclaim from a server that has just been set up.
+        self.host.run("echo Y >/proc/fs/nfsd/v4_end_grace", check=False)
+
+    def set_threads(self, count: int) -> None:
+        self.host.write("/proc/fs/nfsd/threads", str(count))
+
+    def listeners(self) -> list[str]:
+        return self.host.read("/proc/fs/nfsd/portlist").splitlines()
+
+    def kill(self, timeout: float = 60) -> None:
+        """End nfsd; its clients' connections go with it."""
+        self.host.write("/proc/fs/nfsd/threads", "0")
+
+    def stop(self, timeout: float = 60) -> None:
+        """End nfsd and everything that was set up for it."""
+        self.kill(timeout)
+        self.host.run(
+            "exportfs -au; exportfs -f\n"
+            "for name in rpc.mountd rpcbind; do\n"
+            "    for pid in $(pidof $name); do kill $pid; done\n"
+            "done\n"
+            "for i in $(seq 50); do\n"
+            "    [ -z \"$(pidof rpc.mountd rpcbind)\" ] && break\n"
+            "    sleep 0.1\n"
+            "done\n"
+            "umount /proc/fs/nfsd\n"
+            f"umount {self.export}\n", timeout=timeout)
+
+    def mount(self, client: Host, options: str = "vers=4.2", where: str = "/mnt/nfs", *,
+              link: int = 0, v6: bool = False, proto: str = "", port: int = PORT,
+              timeout: float = 60) -> Mount:
+        """Mount the export on a client, by RDMA where `proto` does not say otherwise."""
+        address = self.host.addr(link, v6)
+        name = f"[{address}]" if v6 else address
+        proto = proto or ("rdma6" if v6 else "rdma")
+        if proto.startswith("rdma"):
+            options = f"{options},port={port}"
+        old = re.search(r"vers=[23]\b", options)
+        if old:
+            options += ",nolock,mountproto=" + ("tcp6" if v6 else "tcp")
+        # With fsid=0 the export is the root of what NFSv4 shows.
+        path = self.export if old else "/"
+        client.run(["mkdir", "-p", where])
+        client.run(["mount", "-t", "nfs", "-o", f"proto={proto},{options}", f"{name}:{path}",
+                    where], timeout=timeout)
+        return Mount(client, where)

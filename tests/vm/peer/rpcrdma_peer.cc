@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// A peer that speaks RPC-over-RDMA exactly as it is told, right or wrong. Commands on standard input,
+// one a line, answers on standard output:
+//
+//   connect ADDRESS PORT [PRIVATE_HEX]   -> connected [PRIVATE_HEX] | refused
+//   mr NAME BYTES [HEX]                  -> mr NAME        memory the other end may read and write
+//   send HEX                             -> sent | failed STATUS
+//   recv MILLISECONDS                    -> recv HEX [inval] | nothing | gone
+//   dump NAME OFFSET BYTES               -> dump HEX
+//   sleep MILLISECONDS
+//   close                                -> closed
+//
+// In HEX, {NAME.key} stands for 4 bytes, {NAME.addr} and {NAME.addr+N} for 8 bytes; blanks count for nothing.
+#include <infiniband/verbs.h>
+#include <netdb.h>
+#include <rdma/rdma_cma.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int kReceives = 64;
+constexpr size_t kMessage = 65536;
+
+struct Memory {
+    std::vector<uint8_t> bytes;
+    ibv_mr* mr = nullptr;
+};
+
+class Peer {
+public:
+    void connect(const std::string& address, const std::string& port, const std::string& priv);
+    void memory(const std::string& name, size_t size, const std::string& hex);
+    void send(const std::string& hex);
+    void receive(int ms);
+    void dump(const std::string& name, size_t offset, size_t size) const;
+    void close();
+
+private:
+    std::vector<uint8_t> parse(const std::string& hex) const;
+    bool event(rdma_cm_event_type wanted);
+    void post(size_t nr);
+    bool poll(ibv_cq* cq, ibv_wc* wc, int ms) const;
+
+    rdma_event_channel* channel_ = rdma_create_event_channel();
+    rdma_cm_id* id_ = nullptr;
+    ibv_pd* pd_ = nullptr;
+    ibv_cq* send_cq_ = nullptr;
+    ibv_cq* recv_cq_ = nullptr;
+    Memory out_;
+    Memory in_;
+    std::map<std::string, Memory> memory_;
+    std::string private_;
+};
+
+std::string hex(const uint8_t* data, size_t size) {
+    static const char digits[] = "0123456789abcdef";
+    std::string text;
+    for (size_t i = 0; i < size; i++) {
+        text += digits[data[i] >> 4];
+        text += digits[data[i] & 15];
+    }
+    return text;
+}
+
+void say(const std::string& text) { std::cout << text << std::endl; }
+
+[[noreturn]] void die(const std::string& what) {
+    say("error " + what + ": " + std::strerror(errno));
+    std::_Exit(1);
+}
+
+void put(std::vector<uint8_t>& to, uint64_t value, int bytes) {
+    while (bytes--) to.push_back(static_cast<uint8_t>(value >> (8 * bytes)));
+}
+
+std::vector<uint8_t> Peer::parse(const std::string& text) const {
+    std::vector<uint8_t> bytes;
+    for (size_t i = 0; i < text.size();) {
+        if (text[i] == ' ') {
+            i++;
+        } else if (text[i] == '{') {
+            const size_t end = text.find('}', i);
+            const std::string word = text.substr(i + 1, end - i - 1);
+            const size_t dot = word.find('.');
+            const Memory& memory = memory_.at(word.substr(0, dot));
+            const std::string what = word.substr(dot + 1);
+            if (what == "key") {
+                put(bytes, memory.mr->rkey, 4);
+            } else {
+                const size_t plus = what.find('+');
+                const uint64_t more =
+                    plus == std::string::npos ? 0 : std::strtoull(what.c_str() + plus, nullptr, 0);
+                put(bytes, reinterpret_cast<uint64_t>(memory.bytes.data()) + more, 8);
+            }
+            i = end + 1;
+        } else {
+            bytes.push_back(
+                static_cast<uint8_t>(std::strtoul(text.substr(i, 2).c_str(), nullptr, 16)));
+            i += 2;
+        }
+    }
+    return bytes;
+}
+
+bool Peer::event(rdma_cm_event_type wanted) {
+    rdma_cm_event* event = nullptr;
+    if (rdma_get_cm_event(channel_, &event)) die("rdma_get_cm_event");
+    const bool ok = event->event == wanted;
+    if (ok && wanted == RDMA_CM_EVENT_ESTABLISHED && event->param.conn.private_data)
+        private_ = hex(static_cast<const uint8_t*>(event->param.conn.private_data),
+                       event->param.conn.private_data_len);
+    if (!ok) say(std::string("event ") + rdma_event_str(event->event));
+    rdma_ack_cm_event(event);
+    return ok;
+}
+
+void Peer::post(size_t nr) {
+    ibv_sge sge{reinterpret_cast<uint64_t>(in_.bytes.data() + nr * kMessage), kMessage,
+                in_.mr->lkey};
+    ibv_recv_wr wr{};
+    ibv_recv_wr* bad = nullptr;
+    wr.wr_id = nr;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    ibv_post_recv(id_->qp, &wr, &bad);
+}
+
+void Peer::connect(const std::string& address, const std::string& port, const std::string& priv) {
+    addrinfo* info = nullptr;
+    if (getaddrinfo(address.c_str(), port.c_str(), nullptr, &info)) die("getaddrinfo");
+    if (rdma_create_id(channel_, &id_, nullptr, RDMA_PS_TCP)) die("rdma_create_id");
+    if (rdma_resolve_addr(id_, nullptr, info->ai_addr, 2000)) die("rdma_resolve_addr");
+    if (!event(RDMA_CM_EVENT_ADDR_RESOLVED) || rdma_resolve_route(id_, 2000) ||
+        !event(RDMA_CM_EVENT_ROUTE_RESOLVED))
+        return say("refused");
+    freeaddrinfo(info);
+
+    pd_ = ibv_alloc_pd(id_->verbs);
+    send_cq_ = ibv_create_cq(id_->verbs, 64, nullptr, nullptr, 0);
+    recv_cq_ = ibv_create_cq(id_->verbs, 2 * kReceives, nullptr, nullptr, 0);
+    ibv_qp_init_attr attr{};
+    attr.send_cq = send_cq_;
+    attr.recv_cq = recv_cq_;
+    attr.qp_type = IBV_QPT_RC;
+    attr.cap = {32, kReceives, 1, 1, 0};
+    if (!pd_ || !send_cq_ || !recv_cq_ || rdma_create_qp(id_, pd_, &attr)) die("rdma_create_qp");
+    in_.bytes.resize(kReceives * kMessage);
+    in_.mr = ibv_reg_mr(pd_, in_.bytes.data(), in_.bytes.size(), IBV_ACCESS_LOCAL_WRITE);
+    out_.bytes.resize(kMessage);
+    out_.mr = ibv_reg_mr(pd_, out_.bytes.data(), out_.bytes.size(), IBV_ACCESS_LOCAL_WRITE);
+    if (!in_.mr || !out_.mr) die("ibv_reg_mr");
+    for (size_t i = 0; i < kReceives; i++) post(i);
+
+    const std::vector<uint8_t> data = parse(priv);
+    rdma_conn_param param{};
+    param.private_data = data.data();
+    param.private_data_len = static_cast<uint8_t>(data.size());
+    param.responder_resources = 16;
+    param.initiator_depth = 16;
+    param.retry_count = 7;
+    param.rnr_retry_count = 7;
+    if (rdma_connect(id_, &param) || !event(RDMA_CM_EVENT_ESTABLISHED)) return say("refused");
+    say("connected " + private_);
+}
+
+void Peer::memory(const std::string& name, size_t size, const std::string& text) {
+    Memory& memory = memory_[name];
+    memory.bytes.assign(size, 0xee);
+    const std::vector<uint8_t> data = parse(text);
+    std::copy_n(data.begin(), std::min(data.size(), size), memory.bytes.begin());
+    memory.mr =
+        ibv_reg_mr(pd_, memory.bytes.data(), size,
+                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+    if (!memory.mr) die("ibv_reg_mr");
+    say("mr " + name);
+}
+
+bool Peer::poll(ibv_cq* cq, ibv_wc* wc, int ms) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
+    while (ibv_poll_cq(cq, 1, wc) < 1) {
+        if (std::chrono::steady_clock::now() > end) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+}
+
+void Peer::send(const std::string& text) {
+    const std::vector<uint8_t> data = parse(text);
+    std::copy(data.begin(), data.end(), out_.bytes.begin());
+    ibv_sge sge{reinterpret_cast<uint64_t>(out_.bytes.data()), static_cast<uint32_t>(data.size()),
+                out_.mr->lkey};
+    ibv_send_wr wr{};
+    ibv_send_wr* bad = nullptr;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_SEND;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    ibv_wc wc{};
+    if (ibv_post_send(id_->qp, &wr, &bad)) return say("failed post");
+    if (!poll(send_cq_, &wc, 10000)) return say("failed timeout");
+    say(wc.status == IBV_WC_SUCCESS ? "sent"
+                                    : std::string("failed ") + ibv_wc_status_str(wc.status));
+}
+
+void Peer::receive(int ms) {
+    ibv_wc wc{};
+    if (!poll(recv_cq_, &wc, ms)) return say("nothing");
+    if (wc.status != IBV_WC_SUCCESS) return say("gone");
+    std::string text = "recv " + hex(in_.bytes.data() + wc.wr_id * kMessage, wc.byte_len);
+    if (wc.wc_flags & IBV_WC_WITH_INV) text += " inval";
+    say(text);
+    post(wc.wr_id);
+}
+
+void Peer::dump(const std::string& name, size_t offset, size_t size) const {
+    say("dump " + hex(memory_.at(name).bytes.data() + offset, size));
+}
+
+void Peer::close() {
+    rdma_disconnect(id_);
+    say("closed");
+}
+
+}  // namespace
+
+int main() {
+    Peer peer;
+    std::string line;
+    while (std::getline(std::cin, line)) {
+        std::istringstream words(line);
+        std::string command, name, second, rest;
+        size_t a = 0, b = 0;
+        words >> command;
+        if (command == "connect") {
+            words >> name >> second;
+            std::getline(words, rest);
+            peer.connect(name, second, rest);
+        } else if (command == "mr") {
+            words >> name >> a;
+            std::getline(words, rest);
+            peer.memory(name, a, rest);
+        } else if (command == "send") {
+            std::getline(words, rest);
+            peer.send(rest);
+        } else if (command == "recv") {
+            words >> a;
+            peer.receive(static_cast<int>(a));
+        } else if (command == "dump") {
+            words >> name >> a >> b;
+            peer.dump(name, a, b);
+        } else if (command == "sleep") {
+            words >> a;
+            std::this_thread::sleep_for(std::chrono::milliseconds(a));
+        } else if (command == "close") {
+            peer.close();
+        } else if (!command.empty()) {
+            say("error what is " + command);
+            return 1;
+        }
+    }
+    return 0;
+}
