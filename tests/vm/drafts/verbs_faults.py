@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import time
 
 import pytest
 
@@ -14,6 +15,31 @@ from vtest import Pair
 from test_verbs_faults import count_states, ended, every_state, LOAD, over, pair, works  # noqa: F401
 
 pytestmark = pytest.mark.kernels("stock-6.1", "test-7")
+
+
+def test_silent_peer(pair: Pair) -> None:
+    """A peer that falls silent is missed by who watches it, though nothing is sent, and only
+    then: who does not watch stays, and a peer that merely has nothing to say is not missed."""
+    client, server = pair.sides
+    pair.connect("watch=2000 retries=1", conns=2)
+    server.do("set watch=2000")
+    pair.connect()
+    server.do("set watch=0")
+    # Twice the time, for nothing: the only way to see that nothing happens.
+    time.sleep(4)
+    client.wait("up", 3)
+    link = client.host.cluster.link(0)
+    link.cut()
+    client.wait("conns", 1)
+    server.wait("conns", 2)
+    assert ended(client, 2) == [errno.ETIMEDOUT] * 2
+    assert ended(server, 1) == [errno.ETIMEDOUT]
+    link.restore()
+    client.do("close")
+    server.do("close")
+    pair.gone()
+    pair.sound()
+    works(pair)
 
 
 def test_closed_by_the_server(pair: Pair) -> None:
