@@ -88,6 +88,29 @@ bool rail_conn_fail(struct rail_conn *conn, int reason)
 	return rail_conn_fail_below(conn, RAIL_CLOSING, reason);
 }
 
+/**
+ * rail_conn_flushed - a work request was flushed: somebody put the QP into its error state
+ * @conn: the connection
+ *
+ * Before the connection is up that was the CM, for a reason of the peer's or the device's that it
+ * tells next; a completion may be faster.
+ *
+ * Context: any.
+ */
+void rail_conn_flushed(struct rail_conn *conn)
+{
+	unsigned long flags;
+	bool early;
+
+	spin_lock_irqsave(&conn->state_lock, flags);
+	early = conn->state < RAIL_UP;
+	if (early)
+		conn->flushed = true;
+	spin_unlock_irqrestore(&conn->state_lock, flags);
+	if (!early)
+		rail_conn_fail(conn, -ECONNRESET);
+}
+
 /* ---------------------------------------------------------------- set-up */
 
 static void rail_conn_name_it(struct rail_conn *conn)
@@ -366,6 +389,10 @@ static void rail_established(struct rail_conn *conn, const struct rdma_conn_para
 	WRITE_ONCE(conn->disconnect, true);
 	if (!rail_conn_move(conn, RAIL_UP))
 		return;
+	if (conn->flushed) {
+		rail_conn_fail(conn, -ECONNRESET);
+		return;
+	}
 	cancel_delayed_work(&conn->timer);
 	rail_hist_record(&conn->dev->stats, RAIL_HIST_CONNECT_US,
 			 (ktime_get_ns() - conn->started) / NSEC_PER_USEC);

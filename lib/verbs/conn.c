@@ -284,8 +284,6 @@ static int rail_wc_reason(enum ib_wc_status status)
 	case IB_WC_LOC_LEN_ERR:
 	case IB_WC_REM_INV_REQ_ERR:
 		return -EMSGSIZE;
-	case IB_WC_WR_FLUSH_ERR:
-		return -ECONNRESET;
 	default:
 		return -EIO;
 	}
@@ -294,7 +292,9 @@ static int rail_wc_reason(enum ib_wc_status status)
 /* The QP is in its error state from here on: nothing more will work. */
 static void rail_wc_failed(struct rail_conn *conn, const struct ib_wc *wc, const char *what)
 {
-	if (rail_conn_fail(conn, rail_wc_reason(wc->status)) && wc->status != IB_WC_WR_FLUSH_ERR)
+	if (wc->status == IB_WC_WR_FLUSH_ERR)
+		rail_conn_flushed(conn);
+	else if (rail_conn_fail(conn, rail_wc_reason(wc->status)))
 		rail_conn_warn(conn, "%s failed: %s (%d, vendor 0x%x): closing\n", what,
 			       ib_wc_status_msg(wc->status), wc->status, wc->vendor_err);
 }

@@ -63,9 +63,10 @@ enum rail_dev_hist {
  * @recv_lock: order of posted receives and @recv_dead
  * @recv_dead: no more receives; recv_lock
  * @recv_orphans: as @orphans, of receives; recv_lock
- * @state_lock: @state, @reason
+ * @state_lock: @state, @reason, @flushed
  * @state: see <rail/verbs.h>; read without the lock as a hint
  * @reason: why it closed, negative errno; set once with CLOSING
+ * @flushed: the QP failed before the connection was up; set before UP only
  * @polling: bit 0: somebody polls the direct CQ
  * @delayed: completions held back by a test fault
  * @cm_lock: keeps @cm_id while the owner connects, accepts or rejects; outside the handler lock
@@ -126,6 +127,7 @@ struct rail_conn {
 	spinlock_t state_lock;
 	enum rail_state state;
 	int reason;
+	bool flushed;
 
 	unsigned long polling;
 	atomic_t delayed;
@@ -185,6 +187,7 @@ void rail_conn_init_probe(struct rail_conn *conn);
 
 /* cm.c */
 bool rail_conn_fail(struct rail_conn *conn, int reason);
+void rail_conn_flushed(struct rail_conn *conn);
 bool rail_conn_move(struct rail_conn *conn, enum rail_state to);
 struct rail_conn *rail_conn_alloc(const struct rail_conn_ops *ops, void *context);
 int rail_conn_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event);

@@ -521,6 +521,7 @@ static void sq_want_looks_again(struct kunit *test)
  * @freed: position of the last one that the CQ had; not behind @sq.tail
  * @work: the completers wait here for work
  * @room: the posters wait here for room
+ * @over: finished posters wait here to be stopped
  * @left: chains to post
  * @slept: how often a poster slept
  * @lost: how often nobody woke it
@@ -542,6 +543,7 @@ struct race {
 	u32 freed;
 	wait_queue_head_t work;
 	wait_queue_head_t room;
+	wait_queue_head_t over;
 	atomic_t left;
 	atomic_t slept;
 	atomic_t lost;
@@ -628,7 +630,7 @@ static int race_poster(void *data)
 	}
 	if (atomic_dec_and_test(&race->running))
 		complete(&race->done);
-	wait_event(race->work, kthread_should_stop());
+	wait_event_idle(race->over, kthread_should_stop());
 	return 0;
 }
 
@@ -658,8 +660,8 @@ static int race_completer(void *data)
 	u32 pos;
 
 	do {
-		wait_event(race->work, kthread_should_stop() ||
-			   READ_ONCE(race->posted) != READ_ONCE(race->polled));
+		wait_event_idle(race->work, kthread_should_stop() ||
+				READ_ONCE(race->posted) != READ_ONCE(race->polled));
 		/* When asked to stop everything is posted, but perhaps not yet polled. */
 		stop = kthread_should_stop();
 		while (race_poll(race, &pos)) {
@@ -708,6 +710,7 @@ static struct race *race_create(struct kunit *test, const struct shape *shape, u
 	spin_lock_init(&race->cq_lock);
 	init_waitqueue_head(&race->work);
 	init_waitqueue_head(&race->room);
+	init_waitqueue_head(&race->over);
 	init_completion(&race->done);
 	atomic_set(&race->left, RACE_POSTS);
 	atomic_set(&race->running, posters);

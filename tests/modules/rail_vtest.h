@@ -419,6 +419,7 @@ void rvt_unit_queue(struct rvt_unit *unit);
 int rvt_unit_try(struct rvt_unit *unit);
 int rvt_unit_wait(struct rvt_unit *unit);
 void rvt_told(struct rvt_ep *ep, const struct ib_wc *wc);
+void rvt_refused(struct rvt_ep *ep);
 
 /* ---------------------------------------------------------------- endpoints */
 

@@ -5,7 +5,6 @@
  * Commands besides the common ones (see vtest_side.c):
  *	connect PATH [NAME=VALUE ...]	begin to connect; names as for "set", for these connections
  *	run [NAME=VALUE ...]		on every connection that is up; see rvt_run_options
- *	stop				begin nothing more
  *	hostile WHAT			have the first connection misbehave; see rvt_hostile_names
  */
 #include <linux/ktime.h>
@@ -56,6 +55,7 @@ static const struct rvt_option rvt_run_options[] = {
  * @left: what has to happen yet until it can be used again
  * @busy: under way; ep->lock
  * @answered: the reply came; ep->lock
+ * @refused: the server could not do it
  * @op: what is asked
  * @flags: RVT_F_*
  * @seq: number of the request
@@ -73,6 +73,7 @@ struct rvt_ask {
 	atomic_t left;
 	bool busy;
 	bool answered;
+	bool refused;
 	enum rvt_op op;
 	u32 flags;
 	u64 seq;
@@ -120,7 +121,6 @@ struct rvt_zero {
  * @todo: how many of each operation have to begin yet; work only, but for the start
  * @open: how many have to end yet
  * @seq: counts requests; work only
- * @stopped: begin nothing more
  * @hostile: misbehaves
  */
 struct rvt_cep {
@@ -132,7 +132,6 @@ struct rvt_cep {
 	u32 todo[RVT_NR_OPS];
 	atomic_t open;
 	u64 seq;
-	bool stopped;
 	struct rvt_unit hostile;
 };
 
@@ -181,7 +180,7 @@ static void rvt_ask_step(struct rvt_ask *ask)
 		return;
 	rail_mr_put(ask->mr);
 	ask->mr = NULL;
-	if (ask->op == RVT_WRITE && !rvt_mem_matches(&ask->mem, ask->seed))
+	if (ask->op == RVT_WRITE && !ask->refused && !rvt_mem_matches(&ask->mem, ask->seed))
 		rvt_count(ep, RVT_STAT_BAD_CONTENT);
 	rail_hist_record(&ep->side->stats, RVT_HIST_REQUEST, ktime_get_ns() - ask->started);
 	rvt_set_idle(ep, &ask->busy);
@@ -230,7 +229,8 @@ static int rvt_reply(struct rvt_ep *ep, const struct rvt_hdr *hdr, u32 key)
 	spin_unlock_bh(&ep->lock);
 	if (!expected || le64_to_cpu(hdr->seq) != ask->seq)
 		return -EPROTO;
-	if (hdr->op)
+	ask->refused = hdr->op;
+	if (ask->refused)
 		rvt_count(ep, RVT_STAT_BAD_REPLY);
 	if (!(ask->flags & RVT_F_KEEP)) {
 		if (key != ask->key) {
@@ -244,7 +244,7 @@ static int rvt_reply(struct rvt_ep *ep, const struct rvt_hdr *hdr, u32 key)
 		rvt_count(ep, RVT_STAT_LOCAL_INV);
 		atomic_inc(&ep->told);
 		if (rail_post_queued(ep->conn, &ask->inv_chain))
-			rvt_ask_inv_failed(&ask->inv_chain);
+			rvt_refused(ep);
 	}
 	rvt_ask_step(ask);
 	return 0;
@@ -511,7 +511,7 @@ static void rvt_client_work(struct work_struct *work)
 	do {
 		any = false;
 		for (op = 0; op < RVT_NR_OPS; op++) {
-			if (!READ_ONCE(cep->todo[op]) || READ_ONCE(cep->stopped) ||
+			if (!READ_ONCE(cep->todo[op]) ||
 			    rail_conn_state(cep->ep.conn) != RAIL_UP)
 				continue;
 			if (rvt_begin(cep, op)) {
@@ -673,7 +673,6 @@ static void rvt_run_start(struct rvt_cep *cep, const struct rvt_run *run)
 	if (!cep->run.size)
 		cep->run.size = ep->p.msg;
 	ep->tx_seed = rvt_mix(run->seed + ep->group + rail_conn_id(ep->conn));
-	WRITE_ONCE(cep->stopped, false);
 	for (op = 0; op < RVT_NR_OPS; op++)
 		ops += run->ops[op];
 	parts = !!run->send + !!run->back + !!ops;
@@ -722,20 +721,6 @@ static int rvt_command_run(char *args)
 	}
 	mutex_unlock(&rvt_client.mutex);
 	return err;
-}
-
-static void rvt_command_stop(void)
-{
-	struct rvt_ep *ep;
-	u32 i;
-
-	mutex_lock(&rvt_client.mutex);
-	list_for_each_entry(ep, &rvt_client.eps, entry) {
-		WRITE_ONCE(to_cep(ep)->stopped, true);
-		for (i = 0; i < ep->nr_streams; i++)
-			WRITE_ONCE(ep->streams[i].active, false);
-	}
-	mutex_unlock(&rvt_client.mutex);
 }
 
 /* ---------------------------------------------------------------- misbehaviour */
@@ -878,10 +863,6 @@ static int rvt_client_command(struct rvt_side *side, const char *name, char *arg
 		return rvt_command_run(args);
 	if (!strcmp(name, "hostile"))
 		return rvt_command_hostile(args);
-	if (!strcmp(name, "stop")) {
-		rvt_command_stop();
-		return 0;
-	}
 	return -EINVAL;
 }
 

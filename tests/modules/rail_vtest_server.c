@@ -321,7 +321,7 @@ static void rvt_job_work(struct work_struct *work)
 			break;
 		atomic_inc(&ep->told);
 		if (rail_post_queued(ep->conn, &job->chain))
-			rvt_read_failed(&job->chain);
+			rvt_refused(ep);
 		return;
 	case RVT_WRITE:
 		err = rvt_job_move(job, &chain, true, NULL);
@@ -459,7 +459,7 @@ static int rvt_chunk_written(struct rvt_ep *ep, u32 index)
 	rail_chain_add_signalled(&chunk->chain, rail_mr_inv_wr(chunk->mr), &chunk->cqe);
 	atomic_inc(&ep->told);
 	if (rail_post_queued(ep->conn, &chunk->chain))
-		rvt_chunk_failed(&chunk->chain);
+		rvt_refused(ep);
 	return 0;
 }
 

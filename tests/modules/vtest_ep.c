@@ -120,21 +120,27 @@ static void rvt_kick(struct rvt_ep *ep)
 		ep->side->role->kick(ep);
 }
 
-/* What was posted up to this unit is complete. */
+/*
+ * What was posted up to this unit is complete: those that nobody is told of can be used again. Of
+ * the others we hear yet, even if it is late, as a test fault can have it.
+ */
 static void rvt_stream_done(struct rvt_unit *unit, int err)
 {
 	struct rvt_stream *stream = unit->stream;
+	struct rvt_unit *earlier, *next;
 	struct rvt_ep *ep = unit->ep;
-	struct rvt_unit *first;
 	bool starved;
 
 	if (err)
 		return;
 	spin_lock_bh(&ep->lock);
-	do {
-		first = list_first_entry(&stream->inflight, struct rvt_unit, entry);
-		list_move_tail(&first->entry, &stream->free);
-	} while (first != unit);
+	list_for_each_entry_safe(earlier, next, &stream->inflight, entry) {
+		if (earlier == unit)
+			break;
+		if (!earlier->signalled)
+			list_move_tail(&earlier->entry, &stream->free);
+	}
+	list_move_tail(&unit->entry, &stream->free);
 	starved = stream->starved;
 	stream->starved = false;
 	spin_unlock_bh(&ep->lock);

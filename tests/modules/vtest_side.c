@@ -8,7 +8,6 @@
  *	close [ID]		begin to close all connections, or one
  *	release			end what hold_closing and hold_drained hold
  *	forget			keep no PD without connections
- *	reset			set all numbers to 0
  * "status" is JSON; "stats" and "stats.json" are the numbers alone.
  */
 #include <linux/debugfs.h>
@@ -597,13 +596,6 @@ static int rvt_command(struct rvt_side *side, char *text)
 		return rvt_command_close(side, args);
 	if (!strcmp(name, "forget")) {
 		rvt_forget_doms(side);
-		return 0;
-	}
-	if (!strcmp(name, "reset")) {
-		rail_stats_reset(&side->stats);
-		mutex_lock(&side->mutex);
-		side->nr_past = 0;
-		mutex_unlock(&side->mutex);
 		return 0;
 	}
 	return side->role->command(side, name, args);

@@ -44,6 +44,16 @@ void rvt_told(struct rvt_ep *ep, const struct ib_wc *wc)
 }
 EXPORT_SYMBOL_GPL(rvt_told);
 
+/**
+ * rvt_refused - a post that we expected to be told of was refused at once
+ * @ep: where; may be closed by now, for we called, not rail_verbs
+ */
+void rvt_refused(struct rvt_ep *ep)
+{
+	atomic_dec(&ep->told);
+}
+EXPORT_SYMBOL_GPL(rvt_refused);
+
 static void rvt_unit_done(struct rail_cqe *cqe, struct ib_wc *wc)
 {
 	struct rvt_unit *unit = container_of(cqe, struct rvt_unit, cqe);
@@ -249,8 +259,11 @@ void rvt_unit_queue(struct rvt_unit *unit)
 	if (unit->signalled)
 		atomic_inc(&ep->told);
 	rvt_count(ep, RVT_STAT_QUEUED);
-	if (rail_post_queued(ep->conn, &unit->chain))
-		rvt_unit_failed(&unit->chain);
+	if (!rail_post_queued(ep->conn, &unit->chain))
+		return;
+	if (unit->signalled)
+		rvt_refused(ep);
+	unit->done(unit, -ENOTCONN);
 }
 EXPORT_SYMBOL_GPL(rvt_unit_queue);
 
@@ -270,7 +283,7 @@ int rvt_unit_try(struct rvt_unit *unit)
 		atomic_inc(&ep->told);
 	err = rail_post(ep->conn, &unit->chain);
 	if (err && unit->signalled)
-		rvt_told(ep, NULL);
+		rvt_refused(ep);
 	if (err == -EAGAIN)
 		rvt_count(ep, RVT_STAT_AGAIN);
 	return err;
@@ -293,7 +306,7 @@ int rvt_unit_wait(struct rvt_unit *unit)
 		atomic_inc(&ep->told);
 	err = rail_post_wait(ep->conn, &unit->chain);
 	if (err && unit->signalled)
-		rvt_told(ep, NULL);
+		rvt_refused(ep);
 	return err;
 }
 EXPORT_SYMBOL_GPL(rvt_unit_wait);

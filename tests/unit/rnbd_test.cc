@@ -97,8 +97,9 @@ TEST(Rnbd, TypesAndTheirWays)
 			ASSERT_EQ(rail_rnbd_type_decode(bytes.data(), Len(bytes), is_read, &got),
 				  wanted)
 				<< type;
-			if (!wanted)
+			if (!wanted) {
 				EXPECT_EQ(got, static_cast<rail_rnbd_type>(type));
+			}
 		}
 	}
 }

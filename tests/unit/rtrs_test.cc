@@ -264,7 +264,7 @@ TEST(Rtrs, MemBitsLeaveRoomForTheIds)
 		ASSERT_EQ(rail_rtrs_params_init(&params, depth, 512, 512, false), RAIL_RTRS_OK);
 		// The most a buffer id and an offset can be, and no bit given away.
 		ASSERT_LE((std::uint64_t{depth - 1} << params.mem_bits) |
-				  (1U << params.mem_bits) - 1,
+				  ((1U << params.mem_bits) - 1),
 			  RAIL_RTRS_IMM_PAYLOAD_MASK);
 		ASSERT_GT(std::uint64_t{depth} << (params.mem_bits + 1),
 			  RAIL_RTRS_IMM_PAYLOAD_MASK);

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from railvm import Cluster, CommandFailed, Host
+from railvm import Cluster, CommandFailed, Host, HostTimeout
 
 SOAK = os.environ.get("SOAK") == "1"
 PORT = 7174
@@ -58,8 +58,9 @@ class Side:
         """Wait for a state; fails at once where it can no longer be reached."""
         try:
             self.do(f"wait {what} {count}", timeout)
-        except CommandFailed as error:
-            raise AssertionError(f"{error}\n{self.status()}") from None
+        except (CommandFailed, HostTimeout) as error:
+            raise AssertionError(f"{self.name}: waited in vain for {what} {count}\n{error}\n"
+                                 f"{self.status()}\n{self.listed()}") from None
 
     def status(self) -> dict[str, Any]:
         status: dict[str, Any] = json.loads(self.host.read(f"{self.dir}/status"))
@@ -140,7 +141,7 @@ class Pair:
             assert side.listed() == ""
             assert side.status()["doms"] == 0
             now = side.resources()
-            assert now == self.before[side.name], f"{side.name}: left behind"
+            assert now == self.before[side.name], f"{side.name}: not as before"
 
     def sound(self, provoked: Iterable[str] = ()) -> None:
         """No fault was counted, but for those that the test provokes."""

@@ -355,7 +355,10 @@ class Agent:
                 self.poll.register(watch.fd, select.EPOLLPRI)
                 self.watch_fds[watch.fd] = watch
             except OSError:
-                pass
+                # An open file would keep the module that made it, as debugfs's do.
+                if watch.fd is not None:
+                    os.close(watch.fd)
+                    watch.fd = None
         self.look(watch)
 
     def op_unwatch(self, wid):
