@@ -32,9 +32,10 @@ def pair(hosts: Hosts) -> Iterator[Pair]:
 
 
 @pytest.mark.timeout(240 * MORE)
-def test_sends_100k_each_way(pair: Pair) -> None:
-    """100,000 messages each way, gathered from up to a dozen pieces, by every way to be told of
-    completions and to post, through send queues that are far too small for what is to be sent."""
+def test_sends(pair: Pair) -> None:
+    """100,000 messages each way (under KASAN a tenth of them, but for a soak), gathered from up to
+    a dozen pieces, by every way to be told of completions and to post, through send queues that
+    are far too small for what is to be sent."""
     kinds = [
         # Where completions are worked on here and there, then the client's other options.
         ("softirq", "softirq", "post=try depth=8 signal=1 streams=2 window=64 sges=12"),
@@ -48,13 +49,15 @@ def test_sends_100k_each_way(pair: Pair) -> None:
         pair.server.do(f"set poll={there} depth={depth} post={post}")
         pair.connect(f"poll={here} {options} msg=256")
     count = 100_000 * MORE
+    if pair.client.host.kernel.instrumented and not SOAK:
+        count //= 10
     share = count // len(kinds)
     pair.run(f"send={share} back={share} seed=1", timeout=200 * MORE)
     for side in pair.sides:
         stats = side.stats()
         assert stats["sent"] == stats["received"] == count
         assert stats["bytes"] > 100 * count
-        assert stats["again"] > 100, f"{side.name}: there was always space"
+        assert stats["again"] > count // 1000, f"{side.name}: there was always space"
 
 
 def test_remote_memory(pair: Pair) -> None:

@@ -9,6 +9,8 @@ connection must work; and all modules must go without force.
 from __future__ import annotations
 
 import errno
+import itertools
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -23,8 +25,6 @@ pytestmark = pytest.mark.kernels("stock-6.1", "test-7")
 # Gives up on a peer that does not answer after some three seconds. No sooner: on a busy machine an
 # acknowledgement takes its time, and rxe of 6.1 cannot retransmit a registration.
 IMPATIENT = "ack=18 retries=2"
-# Nor does a QP of rxe always give up by itself: who has to know looks, as the transports do.
-WATCH = "watch=5000"
 # Everything at once, for longer than any test takes.
 LOAD = " ".join(f"{what}=100000000" for what in
                 ("send", "back", "read", "write", "inv", "imm", "imm0"))
@@ -176,6 +176,32 @@ def test_server_owner_never_answers(hosts: Hosts) -> None:
     pair.unload()
 
 
+def test_silent_peer(pair: Pair) -> None:
+    """A peer that falls silent is missed by who watches it, though nothing is sent, and only
+    then: who does not watch stays, and a peer that merely has nothing to say is not missed."""
+    client, server = pair.sides
+    watch = pair.ms(2000)
+    pair.connect(f"watch={watch} retries=1", conns=2)
+    server.do(f"set watch={watch}")
+    pair.connect()
+    server.do("set watch=0")
+    # Twice the time, for nothing: the only way to see that nothing happens.
+    time.sleep(watch / 500)
+    client.wait("up", 3)
+    link = client.host.cluster.link(0)
+    link.cut()
+    client.wait("conns", 1)
+    server.wait("conns", 2)
+    assert ended(client, 2) == [errno.ETIMEDOUT] * 2
+    assert ended(server, 1) == [errno.ETIMEDOUT]
+    link.restore()
+    client.do("close")
+    server.do("close")
+    pair.gone()
+    pair.sound()
+    works(pair)
+
+
 # -- every state -----------------------------------------------------------------------
 
 
@@ -183,6 +209,9 @@ def every_state(pair: Pair) -> None:
     """Connections in every state at once: RESOLVING; CONNECTING on both sides; UP under load, by
     each way to poll; CLOSING, held in closing() and in drained(), on both sides."""
     client, server = pair.sides
+    # A QP of rxe does not always give up by itself: who has to know looks, as the transports do.
+    watch = f"watch={pair.ms(4000)}"
+    timeout = f"timeout={pair.patience}"
     for hold in ("hold_closing", "hold_drained"):
         server.do(f"set {hold}=600000")
         pair.connect(f"{hold}=600000 {IMPATIENT}")
@@ -194,19 +223,19 @@ def every_state(pair: Pair) -> None:
     server.wait("closing", 2)
 
     for poll in ("softirq", "workqueue", "unbound", "direct"):
-        server.do(f"set poll={poll} depth=16 {WATCH}")
-        pair.connect(f"poll={poll} depth=16 post=mix streams=3 sges=12 {IMPATIENT} {WATCH} "
-                     "timeout=20000")
+        server.do(f"set poll={poll} depth=16 {watch}")
+        pair.connect(f"poll={poll} depth=16 post=mix streams=3 sges=12 {IMPATIENT} {watch} "
+                     f"{timeout}")
     server.do("set watch=0")
     client.do(f"run {LOAD}")
 
     server.do("set defer=1")
-    pair.connect("timeout=20000", up=False, conns=2)
+    pair.connect(timeout, up=False, conns=2)
     client.wait("connecting", 2)
     server.wait("connecting", 2)
     server.do("set defer=0")
     nobody = client.host.addr().rpartition(".")[0] + ".99"
-    pair.connect("timeout=20000", path=f"ip:{nobody}", up=False)
+    pair.connect(timeout, path=f"ip:{nobody}", up=False)
     client.wait("resolving", 1)
     assert count_states(client) == {"closing": 2, "up": 4, "connecting": 2, "resolving": 1}
     assert count_states(server) == {"closing": 2, "up": 4, "connecting": 2}
@@ -248,6 +277,87 @@ def test_closed_by_its_owner(pair: Pair) -> None:
     assert ended(pair.client, 7) == [0] * 7
     # Disconnected while up, turned away while connecting.
     assert set(ended(pair.server, 6)) <= {errno.ECONNRESET, errno.ECONNREFUSED}
+    over(pair)
+
+
+def test_closed_by_the_server(pair: Pair) -> None:
+    """The same, by the one who was asked."""
+    every_state(pair)
+    pair.server.do("close")
+    pair.server.wait("conns", 2)
+    pair.client.wait("conns", 3)
+    assert count_states(pair.client) == {"closing": 2, "resolving": 1}
+    over(pair)
+
+
+def test_link_cut(pair: Pair) -> None:
+    """The link dies without a word: who is up finds out as it watches its peer, who waits by
+    its time."""
+    every_state(pair)
+    link = pair.client.host.cluster.link(0)
+    link.cut()
+    pair.client.wait("conns", 2)
+    pair.server.wait("conns", 2)
+    reasons = ended(pair.client, 7)
+    assert reasons.count(errno.ETIMEDOUT) >= 6, reasons
+    link.restore()
+    over(pair)
+
+
+@pytest.mark.parametrize("which", ["client", "server"])
+def test_peer_killed(pair: Pair, which: str) -> None:
+    """A host is lost: the other one lets go of everything, and speaks to it again when it is
+    back."""
+    every_state(pair)
+    lost, left = pair.sides if which == "client" else reversed(pair.sides)
+    lost.host.kill()
+    left.do("release")
+    # Who only waits for a request's answer, or for a neighbour, has time until its time is over.
+    left.wait("conns", 0)
+    assert left.listed() == ""
+    lost.host.reboot()
+    lost.load()
+    pair.note()
+    pair.gone()
+    pair.sound()
+    works(pair)
+
+
+@pytest.mark.parametrize("which", ["client", "server"])
+def test_device_removed(pair: Pair, which: str) -> None:
+    """`rdma link delete` under load: it returns when all that was on the device is gone."""
+    every_state(pair)
+    side, other = pair.sides if which == "client" else reversed(pair.sides)
+    removal = side.host.start(["rdma", "link", "delete", side.host.nic(0).rdma])
+    # Those that are held do not let the device go.
+    side.wait("closed", 4)
+    assert removal.poll() is None
+    side.do("release")
+    removal.wait(timeout=60, check=True)
+    assert ended(side, 8).count(errno.ENODEV) >= 4
+    assert count_states(side) == ({"resolving": 1} if which == "client" else {})
+    assert side.listed() == ""
+    # Who was connected is told or finds out.
+    other.do("release")
+    other.wait("conns", 1 if which == "server" else 0)
+    side.host.nic(0).rdma_add()
+    over(pair)
+
+
+@pytest.mark.parametrize("which", ["client", "server"])
+def test_module_unloaded(pair: Pair, which: str) -> None:
+    """The user's module goes, under load, with connections in every state, those included whose
+    callbacks are just running; then rail_verbs itself goes."""
+    every_state(pair)
+    side, other = pair.sides if which == "client" else reversed(pair.sides)
+    side.unload()
+    assert side.listed() == ""
+    assert side.resources()["rxe0"]["qp"] == 1
+    side.host.run(["rmmod", "rail_vtest"])
+    side.host.run(["rmmod", "rail_verbs"])
+    other.do("release")
+    other.wait("conns", 1 if which == "server" else 0)
+    side.load()
     over(pair)
 
 
@@ -293,4 +403,42 @@ def test_drop(pair: Pair) -> None:
     pair.gone()
     assert pair.client.reasons() == [errno.ECONNRESET] * 4
     pair.sound()
+    works(pair)
+
+
+@pytest.mark.parametrize("which", ["client", "server"])
+def test_posts_fail(pair: Pair, which: str) -> None:
+    """The device refuses work requests, receives or mappings: whoever is at it just then, the
+    connection ends, and nothing is lost."""
+    side = pair.client if which == "client" else pair.server
+    refused = {"fail_posts": (errno.ENOMEM,), "fail_recvs": (errno.ENOMEM,),
+               "fail_mrs": (errno.EIO, 0)}
+    for switch, skip in itertools.product(refused, (0, 7, 50, 133) if SOAK else (0, 23)):
+        pair.connect("post=mix streams=3")
+        pair.client.do(f"run {LOAD}")
+        side.fault(switch, f"1@{skip}")
+        side.host.wait_file(f"/sys/kernel/debug/rail/faults/{switch}", "^0@")
+        # What rail_rw could not map is answered with an error, and that was it.
+        if switch == "fail_mrs" and which == "server":
+            side.do("close")
+        pair.gone()
+        assert side.reasons()[-1] in refused[switch]
+    pair.sound(provoked=("bad_reply",))
+    works(pair)
+
+
+def test_completions_late(pair: Pair) -> None:
+    """Completions that come late, and after others: space, order and the drain do not suffer."""
+    for side in pair.sides:
+        side.fault("delay_ms", "30")
+    pair.connect("post=mix streams=3 depth=8", conns=2)
+    for side in pair.sides:
+        side.fault("delay_completions", "200@20")
+    pair.run("send=1000 back=1000", timeout=120)
+    # And while it closes.
+    pair.client.do(f"run {LOAD}")
+    for side in pair.sides:
+        side.fault("delay_completions", "50")
+    pair.close()
+    # Receives were among them, so data messages may well have come out of order.
     works(pair)

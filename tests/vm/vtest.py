@@ -95,9 +95,18 @@ class Pair:
         self.client = Side(hosts[0], "client")
         self.server = Side(hosts[-1], "server")
         self.before: dict[str, dict[str, dict[str, int]]] = {}
-        self.server.load(*params)
+        self.server.load(*(params or [f"timeout={self.patience}"]))
         self.client.load()
         self.note()
+
+    def ms(self, stock: int) -> int:
+        """A time that stock-6.1 needs, for the hosts' kernels."""
+        return int(stock * max(side.host.factor for side in self.sides))
+
+    @property
+    def patience(self) -> int:
+        """How long to try to connect, ms: long enough to get everything into place meanwhile."""
+        return self.ms(20000)
 
     @property
     def sides(self) -> tuple[Side, Side]:
