@@ -175,6 +175,7 @@ static void rvt_op_done(struct rvt_cep *cep, enum rvt_op op)
 static void rvt_ask_step(struct rvt_ask *ask)
 {
 	struct rvt_ep *ep = &ask->cep->ep;
+	enum rvt_op op;
 
 	if (!atomic_dec_and_test(&ask->left))
 		return;
@@ -183,8 +184,10 @@ static void rvt_ask_step(struct rvt_ask *ask)
 	if (ask->op == RVT_WRITE && !ask->refused && !rvt_mem_matches(&ask->mem, ask->seed))
 		rvt_count(ep, RVT_STAT_BAD_CONTENT);
 	rail_hist_record(&ep->side->stats, RVT_HIST_REQUEST, ktime_get_ns() - ask->started);
+	/* Once idle it may be somebody else's. */
+	op = ask->op;
 	rvt_set_idle(ep, &ask->busy);
-	rvt_op_done(ask->cep, ask->op);
+	rvt_op_done(to_cep(ep), op);
 }
 
 static void rvt_ask_sent(struct rvt_unit *unit, int err)

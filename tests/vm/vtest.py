@@ -106,7 +106,7 @@ class Pair:
     @property
     def patience(self) -> int:
         """How long to try to connect, ms: long enough to get everything into place meanwhile."""
-        return self.ms(20000)
+        return self.ms(12000)
 
     @property
     def sides(self) -> tuple[Side, Side]:
