@@ -38,6 +38,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("kernel", names, indirect=True, scope="module")
 
 
+def _only_in_a_soak(item: pytest.Item, kernel: str | None) -> bool:
+    """What `make check` has no time for."""
+    marker = item.get_closest_marker("soak")
+    if not marker or os.environ.get("SOAK", "0") != "0" or os.environ.get("BRIEF", "0") == "0":
+        return False
+    return not marker.args or kernel in marker.args
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     only = os.environ.get("KERNEL")
     limit = float(config.getini("timeout") or 0) if config.pluginmanager.hasplugin("timeout") else 0
@@ -45,7 +53,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         callspec = getattr(item, "callspec", None)
         kernel = callspec.params.get("kernel") if callspec else None
-        if only and kernel and kernel != only:
+        if (only and kernel and kernel != only) or _only_in_a_soak(item, kernel):
             drop.append(item)
             continue
         keep.append(item)
