@@ -6,6 +6,9 @@
 #ifndef RAIL_COMPAT_H
 #define RAIL_COMPAT_H
 
+#include <linux/blk-mq.h>
+#include <linux/blkdev.h>
+#include <linux/fs.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
 
@@ -95,6 +98,174 @@
 		__serv != NULL; })
 #else
 #define rail_bc_enqueue(rqst)	({ xprt_enqueue_bc_request(rqst); true; })
+#endif
+
+/* ---- block layer: a disk of ours ---- */
+
+/* 6.14 merges always. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#define RAIL_BLK_MERGE		BLK_MQ_F_SHOULD_MERGE
+#else
+#define RAIL_BLK_MERGE		0
+#endif
+
+/*
+ * rail_blk_alloc_disk(set, lim, data, cache, fua): a disk with these limits, with a volatile cache
+ * and FUA or without. 6.9 took the limits at allocation, 6.11 the two features among them. A macro,
+ * for the lock class of the disk is its caller's.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+static inline void rail_blk_set_limits(struct request_queue *q, const struct queue_limits *lim)
+{
+	blk_queue_logical_block_size(q, lim->logical_block_size);
+	blk_queue_physical_block_size(q, lim->physical_block_size);
+	blk_queue_max_hw_sectors(q, lim->max_hw_sectors);
+	blk_queue_max_segments(q, lim->max_segments);
+	if (lim->virt_boundary_mask)
+		blk_queue_virt_boundary(q, lim->virt_boundary_mask);
+	else
+		blk_queue_max_segment_size(q, lim->max_segment_size);
+	blk_queue_max_discard_sectors(q, lim->max_hw_discard_sectors);
+	blk_queue_max_secure_erase_sectors(q, lim->max_secure_erase_sectors);
+	blk_queue_max_write_zeroes_sectors(q, lim->max_write_zeroes_sectors);
+	q->limits.discard_granularity = lim->discard_granularity;
+	q->limits.discard_alignment = lim->discard_alignment;
+	blk_queue_flag_set(QUEUE_FLAG_NONROT, q);
+}
+
+#define rail_blk_alloc_disk(set, lim, data, cache, fua) ({ \
+		struct gendisk *__disk = blk_mq_alloc_disk(set, data); \
+		if (!IS_ERR(__disk)) { \
+			rail_blk_set_limits(__disk->queue, lim); \
+			blk_queue_write_cache(__disk->queue, cache, fua); \
+		} \
+		__disk; })
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define rail_blk_alloc_disk(set, lim, data, cache, fua) ({ \
+		struct gendisk *__disk = blk_mq_alloc_disk(set, lim, data); \
+		if (!IS_ERR(__disk)) { \
+			blk_queue_flag_set(QUEUE_FLAG_NONROT, __disk->queue); \
+			blk_queue_write_cache(__disk->queue, cache, fua); \
+		} \
+		__disk; })
+#else
+#define rail_blk_alloc_disk(set, lim, data, cache, fua) ({ \
+		(lim)->features |= ((cache) ? BLK_FEAT_WRITE_CACHE : 0) | \
+				   ((fua) ? BLK_FEAT_FUA : 0); \
+		blk_mq_alloc_disk(set, lim, data); })
+#endif
+
+/* 7.0 has a node that may be none: of blk_mq_ops.init_request. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define rail_blk_node_t		unsigned int
+#else
+#define rail_blk_node_t		int
+#endif
+
+/* RAIL_BLK_OPEN(fn): fn##_op for block_device_operations.open, which calls fn(disk). */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#define RAIL_BLK_OPEN(fn) \
+	static int fn##_op(struct block_device *bdev, fmode_t mode) { return fn(bdev->bd_disk); }
+#else
+#define RAIL_BLK_OPEN(fn) \
+	static int fn##_op(struct gendisk *disk, blk_mode_t mode) { return fn(disk); }
+#endif
+
+/* 6.16 takes the queue from the request. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#define rail_blk_rq_map_sg(rq, sg)	blk_rq_map_sg((rq)->q, rq, sg)
+#else
+#define rail_blk_rq_map_sg(rq, sg)	blk_rq_map_sg(rq, sg)
+#endif
+
+/* ---- block layer: a disk of others ---- */
+
+/**
+ * struct rail_bdev - an opened block device
+ * @bdev: the device; NULL: not open
+ * @handle: what closes it
+ */
+struct rail_bdev {
+	struct block_device *bdev;
+	void *handle;
+};
+
+/*
+ * rail_bdev_open(b, dev, write): open a device, not exclusively; 0 or an errno. What stands for it
+ * was a mode until 6.5, the device until 6.7, a handle until 6.9, a file since.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+static inline int rail_bdev_open(struct rail_bdev *b, dev_t dev, bool write)
+{
+	fmode_t mode = FMODE_READ | (write ? FMODE_WRITE : 0);
+	struct block_device *bdev = blkdev_get_by_dev(dev, mode, NULL);
+
+	if (IS_ERR(bdev))
+		return PTR_ERR(bdev);
+	b->bdev = bdev;
+	b->handle = (void *)(__force unsigned long)mode;
+	return 0;
+}
+
+static inline void rail_bdev_close(struct rail_bdev *b)
+{
+	blkdev_put(b->bdev, (__force fmode_t)(unsigned long)b->handle);
+	b->bdev = NULL;
+}
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+static inline int rail_bdev_open(struct rail_bdev *b, dev_t dev, bool write)
+{
+	struct block_device *bdev;
+
+	bdev = blkdev_get_by_dev(dev, BLK_OPEN_READ | (write ? BLK_OPEN_WRITE : 0), NULL, NULL);
+	if (IS_ERR(bdev))
+		return PTR_ERR(bdev);
+	b->bdev = bdev;
+	return 0;
+}
+
+static inline void rail_bdev_close(struct rail_bdev *b)
+{
+	blkdev_put(b->bdev, NULL);
+	b->bdev = NULL;
+}
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+static inline int rail_bdev_open(struct rail_bdev *b, dev_t dev, bool write)
+{
+	struct bdev_handle *handle;
+
+	handle = bdev_open_by_dev(dev, BLK_OPEN_READ | (write ? BLK_OPEN_WRITE : 0), NULL, NULL);
+	if (IS_ERR(handle))
+		return PTR_ERR(handle);
+	b->bdev = handle->bdev;
+	b->handle = handle;
+	return 0;
+}
+
+static inline void rail_bdev_close(struct rail_bdev *b)
+{
+	bdev_release(b->handle);
+	b->bdev = NULL;
+}
+#else
+static inline int rail_bdev_open(struct rail_bdev *b, dev_t dev, bool write)
+{
+	struct file *file;
+
+	file = bdev_file_open_by_dev(dev, BLK_OPEN_READ | (write ? BLK_OPEN_WRITE : 0), NULL, NULL);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	b->bdev = file_bdev(file);
+	b->handle = file;
+	return 0;
+}
+
+static inline void rail_bdev_close(struct rail_bdev *b)
+{
+	/* The last bit of fput() is deferred in user tasks: the device is to be free on return. */
+	__fput_sync(b->handle);
+	b->bdev = NULL;
+}
 #endif
 
 #endif /* RAIL_COMPAT_H */
