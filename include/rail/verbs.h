@@ -597,12 +597,15 @@ struct rail_mr_pool_attr {
 
 struct rail_mr_pool *rail_mr_pool_create(const struct rail_mr_pool_attr *attr);
 void rail_mr_pool_destroy(struct rail_mr_pool *pool);
+void rail_mr_pool_stop(struct rail_mr_pool *pool);
 u32 rail_mr_pool_pages(const struct rail_mr_pool *pool);
 struct rail_mr *rail_mr_get(struct rail_mr_pool *pool);
 void rail_mr_put(struct rail_mr *mr);
 int rail_mr_map(struct rail_mr *mr, struct scatterlist *sg, int nents, u32 len,
 		enum dma_data_direction dir);
 void rail_mr_unmap(struct rail_mr *mr);
+void rail_mr_for_cpu(struct rail_mr *mr);
+void rail_mr_for_device(struct rail_mr *mr);
 struct ib_send_wr *rail_mr_reg_wr(struct rail_mr *mr, int access);
 struct ib_send_wr *rail_mr_inv_wr(struct rail_mr *mr);
 void rail_mr_invalidated(struct rail_mr *mr);

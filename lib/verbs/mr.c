@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Memory regions: a pool of them, and the way of each. States stand in <rail/verbs.h>. */
+#include <linux/dma-mapping.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include "verbs_priv.h"
@@ -104,6 +105,36 @@ void rail_mr_unmap(struct rail_mr *mr)
 	mr->state = RAIL_MR_FREE;
 }
 EXPORT_SYMBOL_GPL(rail_mr_unmap);
+
+/**
+ * rail_mr_for_cpu - the device wrote, the CPU is going to read
+ * @mr: region with memory
+ *
+ * Context: any.
+ */
+void rail_mr_for_cpu(struct rail_mr *mr)
+{
+	struct ib_device *ib = mr->ib->device;
+
+	if (!ib_uses_virt_dma(ib))
+		dma_sync_sg_for_cpu(ib->dma_device, mr->sg, mr->nents, mr->dir);
+}
+EXPORT_SYMBOL_GPL(rail_mr_for_cpu);
+
+/**
+ * rail_mr_for_device - the CPU wrote, the device is going to read
+ * @mr: region with memory
+ *
+ * Context: any.
+ */
+void rail_mr_for_device(struct rail_mr *mr)
+{
+	struct ib_device *ib = mr->ib->device;
+
+	if (!ib_uses_virt_dma(ib))
+		dma_sync_sg_for_device(ib->dma_device, mr->sg, mr->nents, mr->dir);
+}
+EXPORT_SYMBOL_GPL(rail_mr_for_device);
 
 /**
  * rail_mr_reg_wr - the work request that makes the region valid under a fresh key
@@ -392,6 +423,21 @@ struct rail_mr_pool *rail_mr_pool_create(const struct rail_mr_pool_attr *attr)
 EXPORT_SYMBOL_GPL(rail_mr_pool_create);
 
 /**
+ * rail_mr_pool_stop - make no more regions
+ * @pool: a pool that is going to be destroyed
+ *
+ * Where many regions are given back with a key that is alive, each would have another made in its
+ * place, for nothing.
+ *
+ * Context: any.
+ */
+void rail_mr_pool_stop(struct rail_mr_pool *pool)
+{
+	WRITE_ONCE(pool->closing, true);
+}
+EXPORT_SYMBOL_GPL(rail_mr_pool_stop);
+
+/**
  * rail_mr_pool_destroy - end a pool
  * @pool: the pool, every region given back
  *
@@ -404,7 +450,7 @@ void rail_mr_pool_destroy(struct rail_mr_pool *pool)
 	struct rail_mr *mr, *next;
 	u32 n = 0;
 
-	WRITE_ONCE(pool->closing, true);
+	rail_mr_pool_stop(pool);
 	cancel_delayed_work_sync(&pool->work);
 	list_splice_init(&pool->empty, &pool->free);
 	list_for_each_entry_safe(mr, next, &pool->free, entry) {
