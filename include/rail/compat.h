@@ -25,6 +25,15 @@
 #define WQ_PERCPU 0
 #endif
 
+/* The largest order of pages, inclusive since 6.4, has its own name since 6.8. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define rail_max_order()	(MAX_ORDER - 1)
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#define rail_max_order()	MAX_ORDER
+#else
+#define rail_max_order()	MAX_PAGE_ORDER
+#endif
+
 /* ---- sunrpc server ---- */
 
 /*
