@@ -26,6 +26,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
+#include <net/net_namespace.h>
 
 #include <rail/addr.h>
 #include <rail/rtrs.h>
@@ -320,7 +321,8 @@ static int echo_unserve(void)
  * @error: how
  * @over: times it was told of; 1 when it is over
  * @buf: memory, one allocation a page
- * @sg: over it
+ * @want: what there has to be
+ * @sg: over @buf
  * @at: its part of the store
  * @size: how large
  * @count: requests to make
