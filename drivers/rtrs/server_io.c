@@ -144,14 +144,16 @@ static void rsrv_count(struct rsrv_req *req)
 {
 	struct rail_stats *stats = &req->path->stats;
 	u64 ns = ktime_get_ns() - req->started;
+	/* With the user header, as mainline counts. */
+	u32 bytes = req->hdr.data_len + req->hdr.usr_len;
 
 	if (req->hdr.type == RAIL_RTRS_READ) {
 		rail_stats_inc(stats, RSRV_STAT_READS);
-		rail_stats_add(stats, RSRV_STAT_READ_BYTES, req->hdr.data_len);
+		rail_stats_add(stats, RSRV_STAT_READ_BYTES, bytes);
 		rail_hist_record(stats, RSRV_HIST_READ_NS, ns);
 	} else {
 		rail_stats_inc(stats, RSRV_STAT_WRITES);
-		rail_stats_add(stats, RSRV_STAT_WRITE_BYTES, req->hdr.data_len);
+		rail_stats_add(stats, RSRV_STAT_WRITE_BYTES, bytes);
 		rail_hist_record(stats, RSRV_HIST_WRITE_NS, ns);
 	}
 	if (req->error)
