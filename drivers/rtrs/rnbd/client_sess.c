@@ -209,13 +209,17 @@ void cli_sess_lost_id(struct cli_dev *dev, u32 id)
 static void cli_link_down(void *priv)
 {
 	struct cli_sess *sess = priv;
+	unsigned int lost = 0;
 	struct cli_dev *dev;
 
 	mutex_lock(&sess->lock);
 	list_for_each_entry(dev, &sess->devs, entry)
-		cmpxchg(&dev->state, CLI_OPEN, CLI_LOST);
+		lost += cmpxchg(&dev->state, CLI_OPEN, CLI_LOST) == CLI_OPEN;
 	mutex_unlock(&sess->lock);
-	pr_warn("session %s: no path to the server; I/O waits\n", sess->name);
+	/* None: the session is being closed, for example. */
+	if (lost)
+		pr_warn("session %s: no path to the server; I/O of %u devices waits\n", sess->name,
+			lost);
 }
 
 static void cli_link_up(void *priv)
@@ -287,7 +291,8 @@ static int cli_open_tags(struct cli_sess *sess)
 	tags->nr_hw_queues = limits->nr_queues + limits->nr_poll_queues;
 	tags->nr_maps = limits->nr_poll_queues ? HCTX_MAX_TYPES : 1;
 	tags->numa_node = limits->node;
-	tags->flags = RAIL_BLK_MERGE | BLK_MQ_F_TAG_HCTX_SHARED;
+	/* The server's own scheduler knows the disk better. */
+	tags->flags = RAIL_BLK_MERGE | BLK_MQ_F_TAG_HCTX_SHARED | BLK_MQ_F_NO_SCHED_BY_DEFAULT;
 	tags->cmd_size = struct_size_t(struct cli_req, sg, sess->max_segments);
 	return blk_mq_alloc_tag_set(tags);
 }
