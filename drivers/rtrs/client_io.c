@@ -289,14 +289,16 @@ static void clt_account(struct clt_path *path, const struct clt_req *req)
 	u64 ns = ktime_get_ns() - req->started_ns;
 	const struct rail_clt_io *io = req->io;
 	unsigned int cpu = raw_smp_processor_id();
+	/* With the user header, as mainline counts. */
+	u32 bytes = io->len + io->usr_len;
 
 	if (io->dir == DMA_TO_DEVICE) {
 		rail_stats_inc(&path->stats, CLT_STAT_WRITES);
-		rail_stats_add(&path->stats, CLT_STAT_WRITE_BYTES, io->len);
+		rail_stats_add(&path->stats, CLT_STAT_WRITE_BYTES, bytes);
 		rail_hist_record(&path->stats, CLT_HIST_WRITE_NS, ns);
 	} else {
 		rail_stats_inc(&path->stats, CLT_STAT_READS);
-		rail_stats_add(&path->stats, CLT_STAT_READ_BYTES, io->len);
+		rail_stats_add(&path->stats, CLT_STAT_READ_BYTES, bytes);
 		rail_hist_record(&path->stats, CLT_HIST_READ_NS, ns);
 	}
 	if (req->error)

@@ -255,7 +255,7 @@ struct rail_clt *rail_clt_open(const struct rail_clt_attr *attr)
 		}
 	}
 	clt_start_paths(clt);
-	wait_event(clt->wait, clt_paths_tried(clt));
+	wait_event_idle(clt->wait, clt_paths_tried(clt));
 	if (!READ_ONCE(clt->opened)) {
 		err = clt_open_error(clt);
 		goto remove;

@@ -147,7 +147,7 @@ static int clt_path_stop_error(struct clt_path *path)
 
 /* Sleep until @cond or a reason to stop. An expression: 0 or the error. */
 #define clt_path_await(path, cond) ({ \
-	wait_event((path)->wq, (cond) || clt_path_stop(path)); \
+	wait_event_idle((path)->wq, (cond) || clt_path_stop(path)); \
 	clt_path_stop(path) ? clt_path_stop_error(path) : 0; })
 
 /* ---------------------------------------------------------------- connections */
@@ -354,8 +354,8 @@ static int clt_first_begin(struct clt_path *path)
 		if (ret != -EAGAIN)
 			return ret;
 		/* A change of mind is seen a little later. */
-		wait_event_timeout(clt->wait, READ_ONCE(clt->nr_up) || !READ_ONCE(clt->first),
-				   HZ / 4);
+		wait_event_idle_timeout(clt->wait, READ_ONCE(clt->nr_up) || !READ_ONCE(clt->first),
+					HZ / 4);
 	}
 }
 
@@ -591,9 +591,9 @@ static int clt_path_exchange_info(struct clt_path *path)
 	err = rail_post_wait(conn->rail, &chain);
 	if (err)
 		return err;
-	if (!wait_event_timeout(path->wq, test_bit(CLT_PATH_INFO, &path->flags) ||
-					  clt_path_stop(path),
-				msecs_to_jiffies(CLT_CONNECT_MS)))
+	if (!wait_event_idle_timeout(path->wq, test_bit(CLT_PATH_INFO, &path->flags) ||
+					       clt_path_stop(path),
+				     msecs_to_jiffies(CLT_CONNECT_MS)))
 		return -ETIMEDOUT;
 	if (clt_path_stop(path))
 		return clt_path_stop_error(path);
@@ -908,7 +908,6 @@ struct clt_path *clt_path_create(struct rail_clt *clt, const struct rail_clt_add
 	u32 nr = 1 + clt->limits.nr_queues + clt->limits.nr_poll_queues;
 	struct clt_path *path;
 	u32 cid;
-	int err = -ENOMEM;
 
 	path = kzalloc(sizeof(*path), GFP_KERNEL);
 	if (!path)
@@ -936,19 +935,14 @@ struct clt_path *clt_path_create(struct rail_clt *clt, const struct rail_clt_add
 		path->conns[cid].cid = cid;
 		path->conns[cid].poll = cid > clt->limits.nr_queues;
 	}
-	path->dir = debugfs_create_dir(path->name, clt->dir);
-	err = rail_stats_init(&path->stats, &clt_stats_desc, path->dir);
-	if (err)
-		goto free;
 	clt_sysfs_init_path(path);
 	return path;
 
 free:
-	debugfs_remove_recursive(path->dir);
 	free_percpu(path->lane.vtime);
 	kvfree(path->conns);
 	kfree(path);
-	return ERR_PTR(err);
+	return ERR_PTR(-ENOMEM);
 }
 
 /**
@@ -959,7 +953,8 @@ free:
  */
 void clt_path_free(struct clt_path *path)
 {
-	rail_stats_destroy(&path->stats);
+	if (path->stats.desc)
+		rail_stats_destroy(&path->stats);
 	debugfs_remove_recursive(path->dir);
 	free_percpu(path->lane.vtime);
 	kvfree(path->conns);
@@ -1017,6 +1012,10 @@ int clt_path_add(struct clt_path *path)
 				      (struct sockaddr *)&path->addr.src))))
 			err = -EEXIST;
 	}
+	if (!err) {
+		path->dir = debugfs_create_dir(path->name, clt->dir);
+		err = rail_stats_init(&path->stats, &clt_stats_desc, path->dir);
+	}
 	if (!err)
 		err = clt_paths_set(clt, path, NULL);
 	mutex_unlock(&clt->mutex);
@@ -1034,7 +1033,7 @@ void clt_path_remove(struct clt_path *path)
 	struct rail_clt *clt = path->clt;
 
 	clt_path_want(path, CLT_WANT_GONE);
-	wait_event(path->wq, READ_ONCE(path->state) == CLT_PATH_GONE);
+	wait_event_idle(path->wq, READ_ONCE(path->state) == CLT_PATH_GONE);
 	cancel_delayed_work_sync(&path->work);
 	cancel_delayed_work_sync(&path->prove);
 	mutex_lock(&clt->mutex);

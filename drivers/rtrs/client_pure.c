@@ -4,12 +4,15 @@
 #include <linux/string.h>
 #include "client.h"
 
-static const char * const policy_names[CLT_NR_POLICIES] = {
-	[CLT_ROUND_ROBIN] = "round-robin",
-	[CLT_MIN_INFLIGHT] = "min-inflight",
-	[CLT_MIN_LATENCY] = "min-latency",
-	[CLT_NUMA] = "numa",
-	[CLT_WEIGHTED] = "weighted",
+static const struct {
+	const char *name;
+	const char *abbrev;
+} policies[CLT_NR_POLICIES] = {
+	[CLT_ROUND_ROBIN] = { "round-robin", "RR" },
+	[CLT_MIN_INFLIGHT] = { "min-inflight", "MI" },
+	[CLT_MIN_LATENCY] = { "min-latency", "ML" },
+	[CLT_NUMA] = { "numa", "NU" },
+	[CLT_WEIGHTED] = { "weighted", "WE" },
 };
 
 /* The next in turn of those at least so usable; with a node, of those on it. */
@@ -160,11 +163,20 @@ void clt_lane_served(struct clt_lane *lane, u64 ns)
  */
 const char *clt_policy_name(enum clt_policy policy)
 {
-	return policy_names[policy];
+	return policies[policy].name;
 }
 
 /**
- * clt_policy_parse - a policy by its name or number
+ * clt_policy_short - its abbreviation
+ * @policy: the policy
+ */
+const char *clt_policy_short(enum clt_policy policy)
+{
+	return policies[policy].abbrev;
+}
+
+/**
+ * clt_policy_parse - a policy by its name, abbreviation or number
  * @text: from a user
  *
  * Return: enum clt_policy or -EINVAL.
@@ -175,7 +187,7 @@ int clt_policy_parse(const char *text)
 	int i;
 
 	for (i = 0; i < CLT_NR_POLICIES; i++)
-		if (sysfs_streq(text, policy_names[i]))
+		if (sysfs_streq(text, policies[i].name) || sysfs_streq(text, policies[i].abbrev))
 			return i;
 	if (kstrtouint(text, 10, &nr) || nr >= CLT_NR_POLICIES)
 		return -EINVAL;

@@ -82,6 +82,7 @@ struct clt_lane *clt_pick(enum clt_policy policy, struct clt_lane * const *lanes
 			  struct clt_turn *turn, int node);
 void clt_lane_served(struct clt_lane *lane, u64 ns);
 const char *clt_policy_name(enum clt_policy policy);
+const char *clt_policy_short(enum clt_policy policy);
 int clt_policy_parse(const char *text);
 bool clt_path_may(enum clt_path_state from, enum clt_path_state to);
 unsigned int clt_backoff_ms(unsigned int tries, u32 random);

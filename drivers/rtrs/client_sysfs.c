@@ -31,28 +31,33 @@ static int parse_one(const char *buf)
 
 /* ---------------------------------------------------------------- a path's numbers */
 
-static ssize_t cpu_migration_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+/* A number a CPU. */
+static ssize_t migration_show(struct kobject *kobj, enum clt_stat stat, char *buf)
 {
 	struct rail_stats *stats = &to_path(kobj)->stats;
-	static const struct {
-		const char *name;
-		enum clt_stat stat;
-	} row[] = {
-		{ "from", CLT_STAT_MIGRATED_FROM },
-		{ "to", CLT_STAT_MIGRATED_TO },
-	};
-	int i, cpu, n;
+	int cpu, n = 0;
 
-	n = sysfs_emit(buf, "    ");
 	for_each_possible_cpu(cpu)
-		n += sysfs_emit_at(buf, n, " CPU%u", cpu);
-	for (i = 0; i < ARRAY_SIZE(row); i++) {
-		n += sysfs_emit_at(buf, n, "\n%s:", row[i].name);
-		for_each_possible_cpu(cpu)
-			n += sysfs_emit_at(buf, n, " %llu",
-					   per_cpu_ptr(stats->count, cpu)[row[i].stat]);
-	}
+		n += sysfs_emit_at(buf, n, "%llu ", per_cpu_ptr(stats->count, cpu)[stat]);
 	return n + sysfs_emit_at(buf, n, "\n");
+}
+
+static ssize_t cpu_migration_from_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return migration_show(kobj, CLT_STAT_MIGRATED_FROM, buf);
+}
+
+static ssize_t cpu_migration_to_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return migration_show(kobj, CLT_STAT_MIGRATED_TO, buf);
+}
+
+/* Both, as the protocol's paper has it; mainline has the two above. */
+static ssize_t cpu_migration_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	int n = migration_show(kobj, CLT_STAT_MIGRATED_FROM, buf);
+
+	return n + migration_show(kobj, CLT_STAT_MIGRATED_TO, buf + n);
 }
 
 static ssize_t reconnects_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
@@ -80,7 +85,7 @@ static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char
 
 static ssize_t reset_all_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return usage(buf, "1", attr);
+	return sysfs_emit(buf, "echo 1 to reset all statistics\n");
 }
 
 /* What is outstanding is no number to be reset: started keeps the difference. */
@@ -102,12 +107,16 @@ static ssize_t reset_all_store(struct kobject *kobj, struct kobj_attribute *attr
 }
 
 static struct kobj_attribute cpu_migration_attr = __ATTR_RO(cpu_migration);
+static struct kobj_attribute cpu_migration_from_attr = __ATTR_RO(cpu_migration_from);
+static struct kobj_attribute cpu_migration_to_attr = __ATTR_RO(cpu_migration_to);
 static struct kobj_attribute reconnects_attr = __ATTR_RO(reconnects);
 static struct kobj_attribute rdma_attr = __ATTR_RO(rdma);
 static struct kobj_attribute reset_all_attr = __ATTR_RW(reset_all);
 
 static struct attribute *path_stats_attrs[] = {
 	&cpu_migration_attr.attr,
+	&cpu_migration_from_attr.attr,
+	&cpu_migration_to_attr.attr,
 	&reconnects_attr.attr,
 	&rdma_attr.attr,
 	&reset_all_attr.attr,
@@ -333,7 +342,7 @@ static ssize_t add_path_store(struct device *dev, struct device_attribute *attr,
 		return err;
 	}
 	clt_path_want(path, CLT_WANT_ON);
-	wait_event(clt->wait, test_bit(CLT_PATH_TRIED, &path->flags) || READ_ONCE(clt->closing));
+	wait_event_idle(clt->wait, test_bit(CLT_PATH_TRIED, &path->flags) || READ_ONCE(clt->closing));
 	if (!path->was_up)
 		err = path->error ?: -ENOLINK;
 	else
@@ -363,15 +372,16 @@ static ssize_t max_reconnect_attempts_store(struct device *dev, struct device_at
 	return count;
 }
 
-static ssize_t mp_policy_show(struct device *dev, struct device_attribute *attr, char *buf)
+static ssize_t mpath_policy_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	u8 policy = READ_ONCE(to_clt(dev)->policy);
 
-	return sysfs_emit(buf, "%s (%u)\n", clt_policy_name(policy), policy);
+	return sysfs_emit(buf, "%s (%s: %u)\n", clt_policy_name(policy),
+			  clt_policy_short(policy), policy);
 }
 
-static ssize_t mp_policy_store(struct device *dev, struct device_attribute *attr, const char *buf,
-			       size_t count)
+static ssize_t mpath_policy_store(struct device *dev, struct device_attribute *attr,
+				  const char *buf, size_t count)
 {
 	int policy = clt_policy_parse(buf);
 
@@ -401,12 +411,16 @@ static ssize_t no_path_timeout_store(struct device *dev, struct device_attribute
 
 static DEVICE_ATTR_RW(add_path);
 static DEVICE_ATTR_RW(max_reconnect_attempts);
-static DEVICE_ATTR_RW(mp_policy);
+static DEVICE_ATTR_RW(mpath_policy);
+/* By this name the protocol's paper knows it. */
+static struct device_attribute dev_attr_mp_policy =
+	__ATTR(mp_policy, 0644, mpath_policy_show, mpath_policy_store);
 static DEVICE_ATTR_RW(no_path_timeout);
 
 static struct attribute *clt_attrs[] = {
 	&dev_attr_add_path.attr,
 	&dev_attr_max_reconnect_attempts.attr,
+	&dev_attr_mpath_policy.attr,
 	&dev_attr_mp_policy.attr,
 	&dev_attr_no_path_timeout.attr,
 	NULL

@@ -41,8 +41,7 @@ class Client:
         self.host.modprobe_rail("rail_rtest_client")
 
     def do(self, command: str, timeout: float = 60) -> None:
-        self.host.run(["/bin/bash", "-c", 'printf %s "$1" >"$2"', "sh", command,
-                       "/sys/kernel/debug/rail_rtest_client/control"], timeout=timeout)
+        self._write("/sys/kernel/debug/rail_rtest_client/control", command, timeout)
 
     def open(self, *paths: str, options: str = "", timeout: float = 60) -> None:
         self.do(f"open {self.name} paths={';'.join(paths)} {options}".strip(), timeout)
@@ -66,11 +65,16 @@ class Client:
     def path(self, path: str, name: str) -> str:
         return self.host.read(f"{CLASS}/{self.name}/paths/{path}/{name}").strip()
 
+    def _write(self, name: str, value: str, timeout: float = 60) -> None:
+        # bash, because dash does not say with which error a write failed.
+        self.host.run(["/bin/bash", "-c", 'printf %s "$1" >"$2"', "sh", value, name],
+                      timeout=timeout)
+
     def set_path(self, path: str, name: str, value: str = "1") -> None:
-        self.host.write(f"{CLASS}/{self.name}/paths/{path}/{name}", value)
+        self._write(f"{CLASS}/{self.name}/paths/{path}/{name}", value)
 
     def set(self, name: str, value: str) -> None:
-        self.host.write(f"{CLASS}/{self.name}/{name}", value)
+        self._write(f"{CLASS}/{self.name}/{name}", value)
 
     def get(self, name: str) -> str:
         return self.host.read(f"{CLASS}/{self.name}/{name}").strip()
