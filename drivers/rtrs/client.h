@@ -105,14 +105,9 @@
 #define CLT_CONNECT_MS		30000
 /* The same while other paths wait for this one to be the session's first. */
 #define CLT_FIRST_MS		4000
-/* Back-off: the first pause, which doubles, and the longest. */
-#define CLT_BACKOFF_MS		250
-#define CLT_BACKOFF_MAX_MS	20000
-/* A path that came back proves itself so long, and twice as long for each time it flapped. */
-#define CLT_PROVE_MS		500
-#define CLT_PROVE_MAX_MS	60000
 /* One that stayed up so long has not flapped. */
 #define CLT_STEADY_MS		60000
+/* Heartbeats of a path that proves itself. */
 #define CLT_PROVE_HB_MS		100
 
 enum clt_stat {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The choice of a path, states, pauses. The rules stand in client_pure.h and client.h. */
 #include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/numa.h>
 #include <linux/string.h>
-#include "client.h"
+#include "client_pure.h"
 
 static const struct {
 	const char *name;

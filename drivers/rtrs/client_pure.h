@@ -22,6 +22,13 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 
+/* Back-off: the first pause, which doubles, and the longest. */
+#define CLT_BACKOFF_MS		250
+#define CLT_BACKOFF_MAX_MS	20000
+/* A path that came back proves itself so long, and twice as long for each time it flapped. */
+#define CLT_PROVE_MS		500
+#define CLT_PROVE_MAX_MS	60000
+
 enum clt_policy {
 	CLT_ROUND_ROBIN,
 	CLT_MIN_INFLIGHT,
