@@ -11,8 +11,8 @@
  *		freed with the session.
  * clt_path	a path. Made with the session or by add_path; removed from clt->paths, then, an RCU
  *		grace period and the last sysfs reference later, freed.
- * clt_conn	a connection of a path; one array a path, as long as the path. Its rail_conn, receives
- *		and buffers are made for each attempt to connect and die in clt_path_teardown().
+ * clt_conn	a connection of a path; one array a path, as long as the path. Its rail_conn,
+ *		receives and buffers are made for each attempt to connect and die in clt_path_teardown().
  * clt_slot	what a path has for a request: the chunk's address and key at the server, a header
  *		buffer, a memory region. Made and unmade as the rail_conn is.
  *
@@ -30,8 +30,8 @@
  *	OFF		not wanted, or given up after max_reconnect_attempts: nothing of it exists
  *	CONNECTING	connection 0, then the others at once, then INFO
  *	UP		takes requests
- *	CLOSING		connections end; then nothing on the wire knows its requests any more, and they
- *			go elsewhere
+ *	CLOSING		connections end; then nothing on the wire knows its requests any more,
+ *			and they go elsewhere
  *	WAITING		until the next attempt
  *	GONE		removed
  *
@@ -39,8 +39,8 @@
  * reason and wakes the work.
  *
  * Tear-down: not usable for new requests; all connections closed and waited for: no completion is
- * to come, no peer can reach memory through them; an RCU grace period: nobody is submitting any more;
- * heartbeat stopped; regions given back, so that every key is dead; data unmapped; buffers, pools,
+ * to come, no peer can reach memory through them; an RCU grace period: nobody is submitting any
+ * more; heartbeat stopped; regions given back, so that every key is dead; data unmapped; buffers, pools,
  * protection domain given back; requests sent elsewhere.
  *
  * A request's life (clt_req.state)
@@ -51,8 +51,8 @@
  *	 |         v   |
  *	 '------> WAITING ---> IDLE		timeout, cancel, close
  *
- *	FLYING	req->path has it. It ends when req->pending is 0: its send completed (the device does
- *		not read its memory any more), the answer is here, and a local invalidation, if any,
+ *	FLYING	req->path has it. It ends when req->pending is 0: its send completed (the device
+ *		does not read its memory any more), the answer is here, and a local invalidation, if any,
  *		completed. If the path dies first, the teardown has it.
  *	WAITING	in clt->waiting, for a path
  *
@@ -443,11 +443,15 @@ static inline struct clt_req *clt_permit_req(struct rail_clt_permit *permit)
 	return container_of(permit, struct clt_req, permit);
 }
 
-#define clt_info(path, fmt, ...) \
-	pr_info("session %s, path %s: " fmt, (path)->clt->name, (path)->name, ##__VA_ARGS__)
-#define clt_warn(path, fmt, ...) \
-	pr_warn_ratelimited("session %s, path %s: " fmt, (path)->clt->name, (path)->name, \
-			    ##__VA_ARGS__)
+#define clt_info(path, fmt, ...) do { \
+		const struct clt_path *__p = (path); \
+		pr_info("session %s, path %s: " fmt, __p->clt->name, __p->name, ##__VA_ARGS__); \
+	} while (0)
+#define clt_warn(path, fmt, ...) do { \
+		const struct clt_path *__p = (path); \
+		pr_warn_ratelimited("session %s, path %s: " fmt, __p->clt->name, __p->name, \
+				    ##__VA_ARGS__); \
+	} while (0)
 
 /* client_io.c */
 void clt_req_init(struct rail_clt *clt, struct clt_req *req, u32 id);

@@ -520,6 +520,7 @@ static struct clt_req *clt_permit_try(struct rail_clt *clt)
 static struct clt_req *clt_permit_want(struct rail_clt *clt)
 {
 	set_bit(0, &clt->hungry);
+	/* Pairs with the one in rail_clt_permit_put(). */
 	smp_mb__after_atomic();
 	return clt_permit_try(clt);
 }
@@ -560,7 +561,7 @@ void rail_clt_permit_put(struct rail_clt_permit *permit)
 	struct rail_clt *clt = permit->clt;
 
 	sbitmap_put(&clt->permits, permit->id);
-	/* Pairs with the barrier in rail_clt_permit_get(). */
+	/* Pairs with the one in clt_permit_want(). */
 	smp_mb();
 	if (likely(!READ_ONCE(clt->hungry)))
 		return;

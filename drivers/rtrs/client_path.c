@@ -96,8 +96,9 @@ bool clt_path_fail(struct clt_path *path, int error)
 		return false;
 	WRITE_ONCE(path->error, error);
 	wake_up_all(&path->wq);
-	/* During an attempt the work is there, waiting; later it is to come. Kicked in vain it looks
-	 * at next_try and waits on.
+	/*
+	 * During an attempt the work is there, waiting; later it is to come. Kicked in vain it
+	 * looks at next_try and waits on.
 	 */
 	clt_path_kick(path);
 	return true;
@@ -147,8 +148,9 @@ static int clt_path_stop_error(struct clt_path *path)
 
 /* Sleep until @cond or a reason to stop. An expression: 0 or the error. */
 #define clt_path_await(path, cond) ({ \
-	wait_event_idle((path)->wq, (cond) || clt_path_stop(path)); \
-	clt_path_stop(path) ? clt_path_stop_error(path) : 0; })
+	struct clt_path *__p = (path); \
+	wait_event_idle(__p->wq, (cond) || clt_path_stop(__p)); \
+	clt_path_stop(__p) ? clt_path_stop_error(__p) : 0; })
 
 /* ---------------------------------------------------------------- connections */
 
@@ -460,6 +462,11 @@ static void clt_path_free_slots(struct clt_path *path)
 	path->slots = NULL;
 }
 
+static bool clt_info_here(const struct clt_path *path)
+{
+	return test_bit(CLT_PATH_INFO, &path->flags);
+}
+
 static void clt_info_sent(struct rail_cqe *cqe, struct ib_wc *wc)
 {
 }
@@ -561,7 +568,6 @@ static int clt_info_take(struct clt_path *path)
 		struct rail_rtrs_mem mem;
 		u32 off;
 
-		/* Read again, so not to be relied on to be the same; but it is our memory by now. */
 		rail_rtrs_info_rsp_get(info->buf[1]->addr, n, &mem);
 		for (off = 0; off < mem.len && id < path->params.queue_depth; id++) {
 			path->slots[id].addr = mem.addr + off;
@@ -591,12 +597,12 @@ static int clt_path_exchange_info(struct clt_path *path)
 	err = rail_post_wait(conn->rail, &chain);
 	if (err)
 		return err;
-	if (!wait_event_idle_timeout(path->wq, test_bit(CLT_PATH_INFO, &path->flags) ||
-					       clt_path_stop(path),
-				     msecs_to_jiffies(CLT_CONNECT_MS)))
-		return -ETIMEDOUT;
+	wait_event_idle_timeout(path->wq, clt_info_here(path) || clt_path_stop(path),
+				msecs_to_jiffies(CLT_CONNECT_MS));
 	if (clt_path_stop(path))
 		return clt_path_stop_error(path);
+	if (!clt_info_here(path))
+		return -ETIMEDOUT;
 	err = clt_info_take(path);
 	if (!err)
 		err = clt_conn_post_recvs(conn);
@@ -810,18 +816,14 @@ static void clt_path_after(struct clt_path *path, bool was_up, int error)
 				 path->tries + 1);
 		path->tries++;
 	}
-	if (!clt->opened) {
-		/* rail_clt_open() has other paths to look to; this one goes on when it is done. */
-		ms = CLT_BACKOFF_MS;
-	} else if (clt->max_reconnect >= 0 && path->tries > clt->max_reconnect) {
+	if (clt->opened && clt->max_reconnect >= 0 && path->tries > clt->max_reconnect) {
 		clt_warn(path, "gave up after %u attempts; write 1 to its 'reconnect' to try again\n",
 			 path->tries);
 		WRITE_ONCE(path->want, CLT_WANT_OFF);
 		clt_path_move(path, CLT_PATH_OFF);
 		return;
-	} else {
-		ms = clt_backoff_ms(path->tries, get_random_u32());
 	}
+	ms = clt_backoff_ms(path->tries, get_random_u32());
 	WRITE_ONCE(path->next_try, jiffies + msecs_to_jiffies(ms));
 	clt_path_move(path, CLT_PATH_WAITING);
 	/* A wish that came meanwhile was not seen by anybody. */

@@ -17,6 +17,12 @@ static const struct {
 	[CLT_WEIGHTED] = { "weighted", "WE" },
 };
 
+static u8 lane_usable(const struct clt_lane *lane)
+{
+	/* Pairs with the release in clt_link_found(): a usable path is whole. */
+	return smp_load_acquire(&lane->usable);
+}
+
 /* The next in turn of those at least so usable; with a node, of those on it. */
 static struct clt_lane *pick_next(struct clt_lane * const *lanes, u32 n, struct clt_turn *turn,
 				  u8 usable, int node)
@@ -25,7 +31,7 @@ static struct clt_lane *pick_next(struct clt_lane * const *lanes, u32 n, struct 
 
 	for (i = 0; i < n; i++) {
 		at = at + 1 < n ? at + 1 : 0;
-		if (smp_load_acquire(&lanes[at]->usable) < usable)
+		if (lane_usable(lanes[at]) < usable)
 			continue;
 		if (node != NUMA_NO_NODE && lanes[at]->node != node)
 			continue;
@@ -53,7 +59,7 @@ static struct clt_lane *pick_cheapest(enum clt_policy policy, struct clt_lane * 
 
 	for (i = 0; i < n; i++) {
 		at = at + 1 < n ? at + 1 : 0;
-		if (smp_load_acquire(&lanes[at]->usable) < usable)
+		if (lane_usable(lanes[at]) < usable)
 			continue;
 		cost = lane_cost(policy, lanes[at]);
 		if (!best || cost < best_cost) {
@@ -86,7 +92,7 @@ static struct clt_lane *pick_weighted(struct clt_lane * const *lanes, u32 n, str
 
 	for (i = 0; i < n; i++) {
 		at = at + 1 < n ? at + 1 : 0;
-		if (smp_load_acquire(&lanes[at]->usable) < usable)
+		if (lane_usable(lanes[at]) < usable)
 			continue;
 		vtime = *this_cpu_ptr(lanes[at]->vtime);
 		due = max(vtime, turn->vnow) + lane_service(lanes[at], turn);

@@ -8,11 +8,11 @@
  *	round-robin	in turn
  *	min-inflight	with the fewest requests outstanding
  *	min-latency	with the fastest heartbeat
- *	numa		in turn among those whose device is on the submitting CPU's node; others if none
+ *	numa		in turn among those on the submitting CPU's node; others if none is
  *	weighted	each gets requests in inverse proportion to the time it takes for one
  *
- * Whatever the policy, a path that came back and has not yet proved itself is taken only if there is
- * no other.
+ * Whatever the policy, a path that came back and has not yet proved itself is taken only if there
+ * is no other.
  */
 #ifndef RTRS_CLIENT_PURE_H
 #define RTRS_CLIENT_PURE_H

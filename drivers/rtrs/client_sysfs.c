@@ -149,19 +149,24 @@ static ssize_t disconnect_show(struct kobject *kobj, struct kobj_attribute *attr
 	return usage(buf, "1", attr);
 }
 
+/* Or somebody wants it otherwise. */
+static bool path_is_off(struct clt_path *path)
+{
+	enum clt_path_state state = READ_ONCE(path->state);
+
+	return state == CLT_PATH_OFF || state == CLT_PATH_GONE ||
+	       READ_ONCE(path->want) != CLT_WANT_OFF;
+}
+
 static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
 				size_t count)
 {
 	struct clt_path *path = to_path(kobj);
-	enum clt_path_state state;
 
 	if (parse_one(buf))
 		return -EINVAL;
 	clt_path_want(path, CLT_WANT_OFF);
-	if (wait_event_interruptible(path->wq,
-				     (state = READ_ONCE(path->state)) == CLT_PATH_OFF ||
-				     state == CLT_PATH_GONE ||
-				     READ_ONCE(path->want) != CLT_WANT_OFF))
+	if (wait_event_interruptible(path->wq, path_is_off(path)))
 		return -EINTR;
 	return count;
 }
@@ -342,7 +347,8 @@ static ssize_t add_path_store(struct device *dev, struct device_attribute *attr,
 		return err;
 	}
 	clt_path_want(path, CLT_WANT_ON);
-	wait_event_idle(clt->wait, test_bit(CLT_PATH_TRIED, &path->flags) || READ_ONCE(clt->closing));
+	wait_event_idle(clt->wait, test_bit(CLT_PATH_TRIED, &path->flags) ||
+				   READ_ONCE(clt->closing));
 	if (!path->was_up)
 		err = path->error ?: -ENOLINK;
 	else

@@ -6,7 +6,8 @@
  * link work, one at a time, then brings what the user was told (told_up, told_gen) in line with it:
  *
  *	told up, and that generation is over	-> link_down()
- *	not told up, and a path is up		-> link_up(); if the generation lasted, open the gate
+ *	not told up, and a path is up		-> link_up(); if that generation lasted, the gate
+ *						   opens
  */
 #include <linux/export.h>
 #include "client.h"

@@ -20,8 +20,8 @@
  *	I/O (0)			goes out on the connection of the submitting CPU. If its path dies
  *				before the answer, it is sent again on another; without one it waits
  *				up to the session's no_path_timeout, then -ENOLINK.
- *	RAIL_CLT_POLL		the same, on poll queue io->queue: its answer is found by rail_clt_poll()
- *				(or, as long as nobody polls, by nothing at all).
+ *	RAIL_CLT_POLL		the same, on poll queue io->queue: its answer is found by
+ *				rail_clt_poll() (or, as long as nobody polls, by nothing at all).
  *	RAIL_CLT_ADMIN		a message to the other user (connection 0). Never sent twice, never
  *				waits: without a path, or if the path dies before the answer,
  *				-ENOLINK, and whether the server saw it is not known.
@@ -40,8 +40,8 @@
  * Server
  * ------
  *
- * rail_srv_open() listens. Of each session that comes up the user is told by ops->sess_up(), of each
- * request by ops->request(), in a thread that may sleep, several at a time; it answers with
+ * rail_srv_open() listens. Of each session that comes up the user is told by ops->sess_up(), of
+ * each request by ops->request(), in a thread that may sleep, several at a time; it answers with
  * rail_srv_reply() from any context, once. ops->sess_down() comes after the last reply and
  * after the last path. A request's user header was copied out of the client's reach and does not
  * change; its data, of a write, is in the client's reach until the answer if rkey rotation is off.
@@ -204,7 +204,10 @@ struct rail_clt_limits {
  * path, the server's own where it refused.
  */
 struct rail_clt *rail_clt_open(const struct rail_clt_attr *attr);
-/* Ends what is outstanding with -ESHUTDOWN. Sleeps; all permits are back when it is called or soon. */
+/*
+ * Ends what is outstanding with -ESHUTDOWN. Sleeps. The user has every permit back before, or gets
+ * it back meanwhile.
+ */
 void rail_clt_close(struct rail_clt *clt);
 const struct rail_clt_limits *rail_clt_limits(const struct rail_clt *clt);
 const char *rail_clt_name(const struct rail_clt *clt);
@@ -216,7 +219,7 @@ void rail_clt_permit_put(struct rail_clt_permit *permit);
 void rail_clt_submit(struct rail_clt_permit *permit, struct rail_clt_io *io);
 /* If it waits for a path: done(-ECANCELED) was called, and true. On a path: false, it goes on. */
 bool rail_clt_cancel(struct rail_clt_permit *permit);
-/* It takes too long: the path it is on is closed and connected anew, and the request sent elsewhere. */
+/* It takes too long: its path is closed and connected anew, and the request sent elsewhere. */
 void rail_clt_overdue(struct rail_clt_permit *permit);
 /* Return: completions worked on. Context: any but irq. */
 int rail_clt_poll(struct rail_clt *clt, unsigned int queue);

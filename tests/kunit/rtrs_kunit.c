@@ -103,7 +103,7 @@ static u64 cost(enum clt_policy policy, const struct clt_lane *lane)
 	}
 }
 
-/* Whatever the policy: the best there is of usable ones, the cheapest of them, of the node if any. */
+/* Whatever the policy: of the best usable ones the cheapest, and with numa one of the node. */
 static void pick_by_model(struct kunit *test)
 {
 	struct lanes *l = test->priv;
@@ -289,6 +289,7 @@ static struct kunit_suite rtrs_suite = {
 	.exit = lanes_exit,
 	.test_cases = rtrs_cases,
 };
+
 kunit_test_suite(rtrs_suite);
 
 MODULE_DESCRIPTION("RAIL KUnit: RTRS client");

@@ -59,6 +59,13 @@ class Client:
             assert time.monotonic() < end, f"no {ios} requests in {timeout} s: {self.status()}"
             time.sleep(0.1)
 
+    def wait_idle(self, timeout: float = 10) -> None:
+        """Wait until nothing is outstanding."""
+        end = time.monotonic() + timeout
+        while self.status()["inflight"]:
+            assert time.monotonic() < end, self.status()
+            time.sleep(0.1)
+
     def paths(self) -> list[str]:
         return self.host.run(f"ls {CLASS}/{self.name}/paths").stdout.split()
 
