@@ -391,8 +391,9 @@ static void clt_answer(struct clt_conn *conn, u32 value, const void *msg, u32 le
 		WRITE_ONCE(path->lane.latency_ns, READ_ONCE(path->hb.latency_ns));
 		return;
 	}
-	if (unlikely(!path->clt->reqs)) {
-		clt_bad_peer(conn, "answer before any request");
+	/* The server may have a deeper queue by now than it had when the session was opened. */
+	if (unlikely(!path->clt->reqs || imm.buf_id >= path->clt->limits.queue_depth)) {
+		clt_bad_peer(conn, "answer to a request that was never sent");
 		return;
 	}
 	req = &path->clt->reqs[imm.buf_id];
@@ -611,7 +612,8 @@ int rail_clt_poll(struct rail_clt *clt, unsigned int queue)
 	paths = rcu_dereference(clt->paths);
 	for (i = 0; paths && i < paths->n; i++) {
 		path = clt_lane_path(paths->lane[i]);
-		if (READ_ONCE(path->lane.usable))
+		/* Pairs with the release in clt_link_found(). */
+		if (smp_load_acquire(&path->lane.usable))
 			found += rail_conn_poll(path->conns[cid].rail, CLT_POLL_BUDGET);
 	}
 	rcu_read_unlock();

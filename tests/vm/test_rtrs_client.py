@@ -176,3 +176,80 @@ def test_server_dies(hosts: Hosts) -> None:
     client.progress(100, timeout=90)
     assert client.status()["links_up"] >= 1
     finish(pair)
+
+
+@pytest.mark.parametrize("side", [0, 1], ids=["client", "server"])
+def test_device_goes(hosts: Hosts, side: int) -> None:
+    """A path's RDMA device goes away under load, at either end, and comes back: so does the path."""
+    pair = two_paths(hosts)
+    client = pair.client
+    client.do("start jobs=2 depth=8")
+    client.progress(200)
+    nic = pair.cluster[side].nic(1)
+    nic.rdma_del()
+    client.progress(300)
+    assert client.path(pair.path(0), "state") == "connected"
+    nic.rdma_add()
+    client.set_path(pair.path(1), "reconnect")
+    client.wait_state(pair.path(1), "connected", 60)
+    client.progress(300)
+    finish(pair)
+
+
+def test_flapping_path_is_on_probation(hosts: Hosts) -> None:
+    """A path that keeps going down takes requests again later each time; the other carries them."""
+    pair = two_paths(hosts)
+    client = pair.client
+    client.do("start jobs=1 depth=4 max=4096")
+    for flap in range(4):
+        client.set_path(pair.path(1), "reconnect")
+        client.wait_state(pair.path(1), "connected")
+        client.progress(50)
+    # Half a second, doubled for each time: four seconds by now, of which little is over.
+    before = int(client.path(pair.path(1), "stats/rdma").split()[0])
+    client.progress(50)
+    assert int(client.path(pair.path(1), "stats/rdma").split()[0]) == before
+    ok, failed = client.path(pair.path(1), "stats/reconnects").split()
+    assert int(ok) == 4 and int(failed) <= 4
+    # Then it is trusted again.
+    for _ in range(100):
+        client.progress(50)
+        if int(client.path(pair.path(1), "stats/rdma").split()[0]) > before:
+            break
+    else:
+        raise AssertionError("the path is never used again")
+    finish(pair)
+
+
+def test_lossy_links(hosts: Hosts) -> None:
+    """Packets are lost, late and doubled: nothing is wrong and nothing hangs."""
+    pair = two_paths(hosts)
+    client = pair.client
+    client.do("start jobs=2 depth=4")
+    for link in (0, 1):
+        pair.cluster.link(link).netem("delay 1ms 1ms loss 0.2% duplicate 0.2%")
+    client.progress(300, timeout=90)
+    for link in (0, 1):
+        pair.cluster.link(link).clear_netem()
+    client.progress(300)
+    finish(pair)
+
+
+def test_client_dies_and_comes_back(hosts: Hosts) -> None:
+    """A client that is gone without a word may open its session again under the same name."""
+    pair = two_paths(hosts)
+    pair.client.do("start jobs=2 depth=8")
+    pair.client.progress(100)
+    pair.cluster[0].reboot()
+    pair.client.load()
+    # The server refuses the name until it misses the dead paths.
+    for attempt in range(20):
+        try:
+            pair.client.open(pair.addr(0), pair.addr(1))
+            break
+        except Exception:
+            if attempt == 19:
+                raise
+    pair.client.do("start jobs=2 depth=8")
+    pair.client.progress(200)
+    finish(pair)
