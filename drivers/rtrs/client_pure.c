@@ -80,34 +80,42 @@ static u64 lane_service(const struct clt_lane *lane, const struct clt_turn *turn
 }
 
 /*
- * The lane that was given the least service on this CPU. One that was away, or had been slow once,
- * has no claim on the time it missed: it may be one request behind, no more.
+ * When its next request would begin, on the clock that service given makes. A lane that was away, or
+ * had been slow once, has no claim on the time it missed: it may be one request behind, no more.
  */
+static u64 lane_start(const struct clt_lane *lane, const struct clt_turn *turn, u64 service)
+{
+	u64 vtime = *this_cpu_ptr(lane->vtime);
+
+	return vtime + service < turn->vnow ? turn->vnow - service : vtime;
+}
+
+/* The lane on which, with the service it was given on this CPU, a request would end first. */
 static struct clt_lane *pick_weighted(struct clt_lane * const *lanes, u32 n, struct clt_turn *turn,
 				      u8 usable)
 {
+	u64 service, start, best_start = 0, best_service = 0;
 	struct clt_lane *best = NULL;
-	u64 vtime, due, best_due = 0;
 	u32 i, best_at = 0, at = turn->last;
 
 	for (i = 0; i < n; i++) {
 		at = at + 1 < n ? at + 1 : 0;
 		if (lane_usable(lanes[at]) < usable)
 			continue;
-		vtime = *this_cpu_ptr(lanes[at]->vtime);
-		due = max(vtime, turn->vnow) + lane_service(lanes[at], turn);
-		if (!best || due < best_due) {
-			best = lanes[at];
-			best_due = due;
-			best_at = at;
-		}
+		service = lane_service(lanes[at], turn);
+		start = lane_start(lanes[at], turn, service);
+		if (best && start + service >= best_start + best_service)
+			continue;
+		best = lanes[at];
+		best_start = start;
+		best_service = service;
+		best_at = at;
 	}
 	if (!best)
 		return NULL;
-	vtime = max(*this_cpu_ptr(best->vtime), turn->vnow);
-	turn->vnow = vtime;
-	turn->guess = lane_service(best, turn);
-	*this_cpu_ptr(best->vtime) = best_due;
+	*this_cpu_ptr(best->vtime) = best_start + best_service;
+	turn->vnow = max(turn->vnow, best_start);
+	turn->guess = best_service;
 	turn->last = best_at;
 	return best;
 }

@@ -76,7 +76,7 @@ struct clt_lane {
 /**
  * struct clt_turn - whose turn it is on a CPU
  * @last: lane that was taken last
- * @vnow: its vtime then
+ * @vnow: when a request began last, on the clock that service given makes
  * @guess: what a request takes there
  */
 struct clt_turn {
