@@ -15,11 +15,12 @@
  * A device's life (cli_dev.state, cli_sess.lock)
  * ----------------------------------------------
  *
- *	NEW -- the server opened it --> OPEN -- link_down() ---------------------> LOST
- *	                                 ^ |                                         |
- *	                  remap_device,  | '-- the server says it is not open --.    | link_up():
- *	                  a later open   |                                      v    v reopened -> OPEN
- *	                                 '---------------------------------- CLOSED <' refused
+ *	NEW -- the server opened it ----------------------------------> OPEN
+ *	OPEN -- link_down() -------------------------------------------> LOST
+ *	LOST -- link_up(), the server opened it again -----------------> OPEN
+ *	LOST -- link_up(), it refused ---------------------------------> CLOSED
+ *	OPEN -- it says that it has no such device open ---------------> CLOSED
+ *	LOST, CLOSED -- remap_device, the server opened it again ------> OPEN
  *
  *	any but GONE -- unmap --> GONE
  *
@@ -33,15 +34,15 @@
  * read by cli_fill(), each time a request is put on a path, and it is RAIL_CLI_NO_ID unless the
  * device is OPEN: what is then sent is refused, and never reaches another's disk.
  *
- * Tear-down of a mapping, in this order: state GONE, so that nobody opens it and no I/O begins; if by
- * force, the disk is marked dead and what is outstanding is cancelled; sysfs; del_gendisk(), which
+ * Tear-down of a mapping, in this order: state GONE, so that nobody opens it and no I/O begins; if
+ * by force, the disk is marked dead and what is outstanding is cancelled; sysfs; del_gendisk(), which
  * waits for the I/O; CLOSE to the server; out of the lists; debugfs; the disk; the session.
  *
  * Locks, in the order they nest
  * -----------------------------
  *
  *	disk->open_mutex	the block layer's; openers against GONE
- *	cli_lock		list of sessions and what is mapped; never held while a peer is waited for
+ *	cli_lock		list of sessions; never held while a peer is waited for
  *	cli_sess.lock		states and ids of its devices; held while the server is asked, which
  *				ends by itself when the path dies (RAIL_CLT_ADMIN)
  */
@@ -92,8 +93,8 @@ enum cli_state {
  *	  that is kept for messages (with a queue depth of one there is none to keep)
  * @lock: see above
  * @devs: its mappings; @lock
- * @sizes_known: the server tells of new sizes; @lock
- * @sizes: asks for them
+ * @sizes_told: the server tells of new sizes, if it is asked
+ * @sizes: asks; queued from @ready to the last reference
  * @name: constant
  */
 struct cli_sess {
@@ -107,7 +108,7 @@ struct cli_sess {
 	struct blk_mq_tag_set tags;
 	struct mutex lock;
 	struct list_head devs;
-	bool sizes_known;
+	bool sizes_told;
 	struct delayed_work sizes;
 	char name[RAIL_RTRS_NAME_LEN];
 };
@@ -149,6 +150,7 @@ enum cli_hist {
  * @info: what the server said of it last; @sess->lock
  * @told_sectors: the size the server told last; @sess->lock
  * @access: enum rail_rnbd_access; constant
+ * @outstanding: cli_cancel_all() has found something; its own
  * @index: N of rnbd<N>; constant
  * @disk: its disk; constant
  * @kobj: "rnbd" below the disk; there between cli_sysfs_add() and cli_sysfs_del()
@@ -167,6 +169,7 @@ struct cli_dev {
 	struct rail_rnbd_device info;
 	u64 told_sectors;
 	u8 access;
+	bool outstanding;
 	int index;
 	struct gendisk *disk;
 	struct kobject kobj;
@@ -180,7 +183,7 @@ struct cli_dev {
 /**
  * struct cli_req - beside each request
  * @io: RTRS's
- * @permit: while the request is submitted; NULL: somebody uses it, see cli_with_permit()
+ * @permit: while the request is submitted; NULL: somebody uses it, see cli_cancel_rq()
  * @dev: whose
  * @begun: ktime_get_ns() of its submission
  * @status: what came of it

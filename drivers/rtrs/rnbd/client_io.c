@@ -3,6 +3,7 @@
  * The way of an I/O: blk-mq request to RTRS and back.
  */
 #include <linux/blk-mq.h>
+#include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/scatterlist.h>
 
@@ -10,6 +11,8 @@
 
 /* In cli_req.permit: the request is over; whoever holds its permit at the moment puts it. */
 #define PERMIT_TO_PUT	((struct rail_clt_permit *)1)
+
+#define CANCEL_INTERVAL_MS	20
 
 static void cli_fill(struct rail_clt_io *io, void *usr)
 {
@@ -68,7 +71,7 @@ static void cli_done(struct rail_clt_io *io, int error)
 		cli_sess_lost_id(req->dev, req->msg.device_id);
 	cli_count_done(req, error);
 	req->status = errno_to_blk_status(error);
-	/* NULL: cli_with_permit() has it and puts it. */
+	/* NULL: cli_cancel_rq() has it and puts it. */
 	permit = xchg(&req->permit, PERMIT_TO_PUT);
 	if (likely(permit))
 		rail_clt_permit_put(permit);
@@ -197,49 +200,42 @@ static int cli_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *iob)
 	return rail_clt_poll(sess->clt, hctx->queue_num - sess->limits->nr_queues);
 }
 
-/*
- * Takes a request's permit so that nobody puts it, which would let it become another request's, and
- * calls @fn with it. The caller holds a reference on @rq.
- */
-static void cli_with_permit(struct request *rq, void (*fn)(struct rail_clt_permit *permit))
-{
-	struct cli_req *req = blk_mq_rq_to_pdu(rq);
-	struct rail_clt_permit *permit = READ_ONCE(req->permit);
-
-	if (!permit || permit == PERMIT_TO_PUT || cmpxchg(&req->permit, permit, NULL) != permit)
-		return;
-	fn(permit);
-	if (cmpxchg(&req->permit, NULL, permit) == PERMIT_TO_PUT)
-		rail_clt_permit_put(permit);
-}
-
-/* RTRS ends every request by itself; that this one takes long may be a reason to look at its path. */
+/* RTRS ends every request by itself, and a disk at the server may be slow. */
 static enum blk_eh_timer_return cli_timeout(struct request *rq)
 {
 	struct cli_req *req = blk_mq_rq_to_pdu(rq);
 
 	rail_stats_inc(&req->dev->stats, CLI_N_OVERDUE);
-	cli_with_permit(rq, rail_clt_overdue);
 	return BLK_EH_RESET_TIMER;
 }
 
-static void cli_cancel(struct rail_clt_permit *permit)
+/*
+ * Takes the request's permit for the time being, so that nobody puts it, which would let it become
+ * another request's. The iteration has a reference on @rq.
+ */
+static bool cli_cancel_rq(struct request *rq, void *data)
 {
-	rail_clt_cancel(permit);
-}
+	struct cli_req *req = blk_mq_rq_to_pdu(rq);
+	struct cli_dev *dev = data;
+	struct rail_clt_permit *permit;
 
-static bool cli_cancel_rq(struct request *rq, void *queue)
-{
-	if (rq->q == queue && blk_mq_request_started(rq))
-		cli_with_permit(rq, cli_cancel);
+	if (rq->q != dev->disk->queue || !blk_mq_request_started(rq))
+		return true;
+	dev->outstanding = true;
+	permit = READ_ONCE(req->permit);
+	if (!permit || permit == PERMIT_TO_PUT || cmpxchg(&req->permit, permit, NULL) != permit)
+		return true;
+	rail_clt_cancel(permit);
+	if (cmpxchg(&req->permit, NULL, permit) == PERMIT_TO_PUT)
+		rail_clt_permit_put(permit);
 	return true;
 }
 
 /**
- * cli_cancel_all - cancel what is outstanding of a device
+ * cli_cancel_all - see to it that nothing of a device is outstanding
  * @dev: in state GONE, so that nothing is added
  *
- * Context: process.
+ * Context: process; waits for the server where it has got a request.
  */
 void cli_cancel_all(struct cli_dev *dev)
 {
@@ -248,7 +244,17 @@ void cli_cancel_all(struct cli_dev *dev)
 	/* Whoever saw the old state has submitted by then. */
 	blk_mq_quiesce_queue(q);
 	blk_mq_unquiesce_queue(q);
-	blk_mq_tagset_busy_iter(&dev->sess->tags, cli_cancel_rq, q);
+	for (;;) {
+		dev->outstanding = false;
+		blk_mq_tagset_busy_iter(&dev->sess->tags, cli_cancel_rq, dev);
+		if (!dev->outstanding)
+			break;
+		/*
+		 * Only what waits for a path can be cancelled. What is on one comes back by itself,
+		 * or, when that dies, waits for another: neither is told of.
+		 */
+		msleep(CANCEL_INTERVAL_MS);
+	}
 }
 
 static int cli_init_request(struct blk_mq_tag_set *set, struct request *rq, unsigned int hctx,
