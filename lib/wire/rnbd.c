@@ -144,6 +144,83 @@ void rail_rnbd_sess_info_encode(struct rail_rnbd_sess_info *msg, bool rsp, __u8 
 }
 
 /**
+ * rail_rnbd_ext_encode() - add to a SESS_INFO or its answer what RAIL alone understands
+ * @msg: encoded
+ * @flags: RAIL_RNBD_EXT_* bits
+ * @count: sizes that follow
+ */
+void rail_rnbd_ext_encode(struct rail_rnbd_sess_info *msg, __u16 flags, __u16 count)
+{
+	struct rail_rnbd_ext ext = {
+		.magic = __cpu_to_le32(RAIL_RNBD_EXT_MAGIC),
+		.flags = __cpu_to_le16(flags),
+		.count = __cpu_to_le16(count),
+	};
+
+	memcpy((__u8 *)msg + RAIL_RNBD_EXT_AT, &ext, sizeof(ext));
+}
+
+/**
+ * rail_rnbd_ext_decode() - is the sender of a SESS_INFO, or of its answer, RAIL?
+ * @buf: message
+ * @len: bytes there
+ * @flags: RAIL_RNBD_EXT_* bits; 0 if not
+ * @count: sizes that follow; 0 if not. Not checked: see rail_rnbd_size_decode()
+ */
+bool rail_rnbd_ext_decode(const void *buf, __u32 len, __u16 *flags, __u16 *count)
+{
+	struct rail_rnbd_ext ext;
+
+	*flags = 0;
+	*count = 0;
+	if (len < sizeof(struct rail_rnbd_sess_info))
+		return false;
+	rail_wire_fetch(&ext, (const __u8 *)buf + RAIL_RNBD_EXT_AT, sizeof(ext));
+	if (__le32_to_cpu(ext.magic) != RAIL_RNBD_EXT_MAGIC)
+		return false;
+	*flags = __le16_to_cpu(ext.flags);
+	*count = __le16_to_cpu(ext.count);
+	return true;
+}
+
+/**
+ * rail_rnbd_size_encode() - write the size of a device
+ * @msg: where to
+ * @device_id: which device
+ * @nsectors: units of 512 bytes
+ */
+void rail_rnbd_size_encode(struct rail_rnbd_size *msg, __u32 device_id, __u64 nsectors)
+{
+	msg->device_id = __cpu_to_le32(device_id);
+	msg->reserved = 0;
+	msg->nsectors = __cpu_to_le64(nsectors);
+}
+
+/**
+ * rail_rnbd_size_decode() - a size after the answer to SESS_INFO
+ * @buf: data of the read
+ * @len: bytes there
+ * @index: which one
+ * @device_id: which device
+ * @nsectors: units of 512 bytes
+ */
+enum rail_rnbd_reason rail_rnbd_size_decode(const void *buf, __u32 len, __u16 index,
+					    __u32 *device_id, __u64 *nsectors)
+{
+	__u32 at = sizeof(struct rail_rnbd_sess_info) + index * sizeof(struct rail_rnbd_size);
+	struct rail_rnbd_size msg;
+
+	*device_id = 0;
+	*nsectors = 0;
+	if (len < at + sizeof(msg))
+		return RAIL_RNBD_SHORT;
+	rail_wire_fetch(&msg, (const __u8 *)buf + at, sizeof(msg));
+	*device_id = __le32_to_cpu(msg.device_id);
+	*nsectors = __le64_to_cpu(msg.nsectors);
+	return *nsectors < RAIL_RNBD_MAX_SECTORS ? RAIL_RNBD_OK : RAIL_RNBD_CAPACITY;
+}
+
+/**
  * rail_rnbd_name_check() - may a device have this name?
  * @name: name
  * @size: bytes of the array it is in
@@ -277,8 +354,7 @@ enum rail_rnbd_reason rail_rnbd_open_rsp_decode(const void *buf, __u32 len,
 	if (!is_block_size(dev->physical_block_size) ||
 	    dev->physical_block_size < dev->logical_block_size)
 		dev->physical_block_size = dev->logical_block_size;
-	/* Bytes of a device are counted in a signed 64-bit number. */
-	if (dev->nsectors >= 1ULL << 54)
+	if (dev->nsectors >= RAIL_RNBD_MAX_SECTORS)
 		return RAIL_RNBD_CAPACITY;
 	if (!dev->max_segments ||
 	    dev->max_hw_sectors < dev->logical_block_size / RAIL_RNBD_SECTOR)

@@ -191,6 +191,55 @@ TEST_P(RnbdSessInfoRsp, Reason)
 
 INSTANTIATE_TEST_SUITE_P(Table, RnbdSessInfoRsp, testing::ValuesIn(kSessInfoRsp), Name);
 
+// What RAIL says to RAIL in the reserved bytes: others send zeros, and are not taken for RAIL.
+TEST(Rnbd, ExtensionIsSeenOnlyWhereItIs)
+{
+	Bytes bytes = SessInfo(false);
+	std::uint16_t flags = 7;
+	std::uint16_t count = 7;
+
+	EXPECT_FALSE(rail_rnbd_ext_decode(bytes.data(), Len(bytes), &flags, &count));
+	EXPECT_EQ(flags, 0);
+	EXPECT_EQ(count, 0);
+	rail_rnbd_ext_encode(reinterpret_cast<rail_rnbd_sess_info *>(bytes.data()),
+			     RAIL_RNBD_EXT_SIZES, 0x1234);
+	EXPECT_TRUE(rail_rnbd_ext_decode(bytes.data(), Len(bytes), &flags, &count));
+	EXPECT_EQ(flags, RAIL_RNBD_EXT_SIZES);
+	EXPECT_EQ(count, 0x1234);
+	EXPECT_EQ(Bytes(bytes.begin() + 8, bytes.begin() + 16),
+		  (Bytes{'R', 'A', 'I', 'L', 1, 0, 0x34, 0x12}));
+	EXPECT_FALSE(rail_rnbd_ext_decode(bytes.data(), Len(bytes) - 1, &flags, &count));
+	bytes[8]++;
+	EXPECT_FALSE(rail_rnbd_ext_decode(bytes.data(), Len(bytes), &flags, &count));
+}
+
+TEST(Rnbd, SizesStayWithinTheAnswer)
+{
+	Bytes bytes = SessInfo(true);
+	std::uint32_t id = 7;
+	__u64 sectors = 7;
+
+	for (const __u64 size : {5ULL, RAIL_RNBD_MAX_SECTORS}) {
+		rail_rnbd_size msg;
+
+		rail_rnbd_size_encode(&msg, 0x01020304, size);
+		const Bytes more = BytesOf(msg);
+		bytes.insert(bytes.end(), more.begin(), more.end());
+	}
+	EXPECT_EQ(rail_rnbd_size_decode(bytes.data(), Len(bytes), 0, &id, &sectors), RAIL_RNBD_OK);
+	EXPECT_EQ(id, 0x01020304U);
+	EXPECT_EQ(sectors, 5U);
+	EXPECT_EQ(rail_rnbd_size_decode(bytes.data(), Len(bytes), 1, &id, &sectors),
+		  RAIL_RNBD_CAPACITY);
+	EXPECT_EQ(rail_rnbd_size_decode(bytes.data(), Len(bytes), 2, &id, &sectors),
+		  RAIL_RNBD_SHORT);
+	EXPECT_EQ(rail_rnbd_size_decode(bytes.data(), Len(bytes) - 1, 1, &id, &sectors),
+		  RAIL_RNBD_SHORT);
+	EXPECT_EQ(rail_rnbd_size_decode(bytes.data(), Len(bytes), 0xffff, &id, &sectors),
+		  RAIL_RNBD_SHORT);
+	EXPECT_EQ(sectors, 0U);
+}
+
 // OPEN
 Bytes Open(const std::string &name = "/dev/nullb0")
 {

@@ -14,6 +14,8 @@
 #define RAIL_RNBD_VERSION	2
 #define RAIL_RNBD_NAME_LEN	255	/* with the NUL */
 #define RAIL_RNBD_SECTOR	512
+/* Bytes of a device are counted in a signed 64-bit number. */
+#define RAIL_RNBD_MAX_SECTORS	0x40000000000000ULL
 
 enum rail_rnbd_type {
 	RAIL_RNBD_SESS_INFO	= 0,
@@ -68,6 +70,38 @@ struct rail_rnbd_sess_info {
 static_assert(sizeof(struct rail_rnbd_sess_info) == 36);
 static_assert(offsetof(struct rail_rnbd_sess_info, ver) == 4);
 static_assert(offsetof(struct rail_rnbd_sess_info, reserved) == 5);
+
+/*
+ * What two ends that are both RAIL say to each other in bytes that others send as zeros and do not
+ * look at: they tell one another, in the first SESS_INFO of a session, that they know of it. After
+ * that, a SESS_INFO that asks for sizes is answered with those devices whose size is not, or was not
+ * at some time, what OPEN said; they follow the answer itself.
+ */
+#define RAIL_RNBD_EXT_MAGIC	0x4c494152	/* "RAIL" */
+
+#define RAIL_RNBD_EXT_SIZES	0x0001		/* asks for sizes, or has them */
+
+struct rail_rnbd_ext {
+	__le32 magic;
+	__le16 flags;
+	__le16 count;		/* of struct rail_rnbd_size */
+};
+
+/* In reserved[]. */
+#define RAIL_RNBD_EXT_AT	8
+
+static_assert(sizeof(struct rail_rnbd_ext) == 8);
+static_assert(RAIL_RNBD_EXT_AT + sizeof(struct rail_rnbd_ext) <=
+	      sizeof(struct rail_rnbd_sess_info));
+
+struct rail_rnbd_size {
+	__le32 device_id;
+	__le32 reserved;
+	__le64 nsectors;
+};
+
+static_assert(sizeof(struct rail_rnbd_size) == 16);
+static_assert(offsetof(struct rail_rnbd_size, nsectors) == 8);
 
 struct rail_rnbd_open {
 	struct rail_rnbd_head head;
@@ -182,6 +216,12 @@ enum rail_rnbd_reason rail_rnbd_sess_info_decode(const void *buf, __u32 len, __u
 						 __u8 *ver);
 enum rail_rnbd_reason rail_rnbd_sess_info_rsp_decode(const void *buf, __u32 len, __u8 *ver);
 void rail_rnbd_sess_info_encode(struct rail_rnbd_sess_info *msg, bool rsp, __u8 ver);
+
+void rail_rnbd_ext_encode(struct rail_rnbd_sess_info *msg, __u16 flags, __u16 count);
+bool rail_rnbd_ext_decode(const void *buf, __u32 len, __u16 *flags, __u16 *count);
+void rail_rnbd_size_encode(struct rail_rnbd_size *msg, __u32 device_id, __u64 nsectors);
+enum rail_rnbd_reason rail_rnbd_size_decode(const void *buf, __u32 len, __u16 index,
+					    __u32 *device_id, __u64 *nsectors);
 
 /**
  * struct rail_rnbd_opening - what an OPEN asks for
