@@ -100,6 +100,7 @@ static int cli_send_info(struct cli_sess *sess)
 {
 	size_t len = sizeof(struct rail_rnbd_sess_info);
 	enum rail_rnbd_reason reason;
+	u16 flags, count;
 	struct cli_msg *msg;
 	int error;
 	u8 ver;
@@ -108,6 +109,7 @@ static int cli_send_info(struct cli_sess *sess)
 	if (!msg)
 		return -ENOMEM;
 	rail_rnbd_sess_info_encode((void *)msg->hdr, false, RAIL_RNBD_VERSION);
+	rail_rnbd_ext_encode((void *)msg->hdr, 0, 0);
 	error = cli_msg_send(sess, msg);
 	if (!error) {
 		reason = rail_rnbd_sess_info_rsp_decode(msg->data, len, &ver);
@@ -116,14 +118,78 @@ static int cli_send_info(struct cli_sess *sess)
 			       rail_rnbd_reason_text(reason));
 			error = -EPROTO;
 		}
+		rail_rnbd_ext_decode(msg->data, len, &flags, &count);
+		WRITE_ONCE(sess->sizes_told, flags & RAIL_RNBD_EXT_SIZES);
 	}
 	kfree(msg);
 	return error;
 }
 
+/* ---- new sizes, of a server that tells ---- */
+
+/* So long at most a client does not know of a new size. */
+#define SIZES_INTERVAL	(2 * HZ)
+/* So many devices with a new size are told of at once. */
+#define SIZES_MAX	200
+
+static void cli_new_size(struct cli_sess *sess, u32 id, u64 sectors)
+{
+	struct cli_dev *dev;
+
+	list_for_each_entry(dev, &sess->devs, entry) {
+		if (dev->id != id || READ_ONCE(dev->state) != CLI_OPEN || !dev->disk)
+			continue;
+		/* What the user wrote to `resize` holds until the server has news. */
+		if (dev->told_sectors == sectors)
+			return;
+		dev->told_sectors = sectors;
+		if (set_capacity_and_notify(dev->disk, sectors))
+			pr_info("%s: has %llu sectors now, says the server of session %s\n",
+				dev->disk->disk_name, sectors, sess->name);
+		return;
+	}
+}
+
+static void cli_ask_sizes(struct cli_sess *sess)
+{
+	size_t len = sizeof(struct rail_rnbd_sess_info);
+	size_t room = len + SIZES_MAX * sizeof(struct rail_rnbd_size);
+	u16 flags, count, i;
+	struct cli_msg *msg;
+	u64 sectors;
+	u32 id;
+	u8 ver;
+
+	room = min_t(size_t, room, sess->limits->max_io_size);
+	msg = cli_msg_alloc(len, room);
+	if (!msg)
+		return;
+	rail_rnbd_sess_info_encode((void *)msg->hdr, false, RAIL_RNBD_VERSION);
+	rail_rnbd_ext_encode((void *)msg->hdr, RAIL_RNBD_EXT_SIZES, 0);
+	if (!cli_msg_send(sess, msg) &&
+	    !rail_rnbd_sess_info_rsp_decode(msg->data, room, &ver) &&
+	    rail_rnbd_ext_decode(msg->data, room, &flags, &count))
+		for (i = 0; i < count; i++)
+			if (!rail_rnbd_size_decode(msg->data, room, i, &id, &sectors))
+				cli_new_size(sess, id, sectors);
+	kfree(msg);
+}
+
+static void cli_sizes_work(struct work_struct *work)
+{
+	struct cli_sess *sess = container_of(to_delayed_work(work), struct cli_sess, sizes);
+
+	if (READ_ONCE(sess->sizes_told) && rail_clt_linked(sess->clt)) {
+		mutex_lock(&sess->lock);
+		cli_ask_sizes(sess);
+		mutex_unlock(&sess->lock);
+	}
+	queue_delayed_work(system_long_wq, &sess->sizes, SIZES_INTERVAL);
+}
+
 /**
  * cli_sess_open_dev - ask the server for a device
- * @dev: the device; becomes OPEN if the server has it. It is the caller who knows what it is if not.
+ * @dev: the device; becomes OPEN if the server has it, and else is left as it is
  *
  * Context: process; cli_sess.lock held.
  * Return: 0; what the server answered; -ENOLINK: no path; -EPROTO: an answer without sense;
@@ -234,7 +300,7 @@ static void cli_link_up(void *priv)
 	list_for_each_entry(dev, &sess->devs, entry) {
 		if (error == -ENOLINK)
 			break;
-		/* Told from CLOSED, which the user has to mend; a device being mapped is no LOST one. */
+		/* One that is CLOSED the user has to mend. */
 		if (READ_ONCE(dev->state) != CLI_LOST)
 			continue;
 		error = cli_sess_open_dev(dev);
@@ -341,6 +407,7 @@ static int cli_sess_open(struct cli_sess *sess, const struct cli_map *map)
 		       sess->name, ERR_PTR(error));
 		goto free_tags;
 	}
+	queue_delayed_work(system_long_wq, &sess->sizes, SIZES_INTERVAL);
 	kfree(addrs);
 	return 0;
 
@@ -397,6 +464,7 @@ static struct cli_sess *cli_sess_new(const struct cli_map *map)
 	init_completion(&sess->ready);
 	mutex_init(&sess->lock);
 	INIT_LIST_HEAD(&sess->devs);
+	INIT_DELAYED_WORK(&sess->sizes, cli_sizes_work);
 	strscpy(sess->name, map->sessname, sizeof(sess->name));
 	return sess;
 }
@@ -471,8 +539,9 @@ void cli_sess_put(struct cli_sess *sess)
 	mutex_unlock(&cli_lock);
 	if (!last)
 		return;
-	/* Whoever waits for one that is still being opened is not the last: the opener has a reference. */
+	/* It is open or never was: who opens it has a reference, and is not the last before. */
 	if (!sess->error) {
+		cancel_delayed_work_sync(&sess->sizes);
 		rail_clt_close(sess->clt);
 		blk_mq_free_tag_set(&sess->tags);
 	}

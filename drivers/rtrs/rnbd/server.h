@@ -5,12 +5,12 @@
  * Objects, who owns them, how they die
  * ------------------------------------
  *
- * srv_sess	a client's session. Made by sess_up(); ends with sess_down(), when no request of it is
- *		outstanding, and the last of its mappings.
+ * srv_sess	a client's session. Made by sess_up(); ends with sess_down(), when no request of it
+ *		is outstanding, and the last of its mappings.
  * srv_io	what the server keeps beside each request of a session, one a buffer id.
  * srv_dev	a block device that is mapped; there as long as one srv_map of it is.
- * srv_map	a session's right to use a device. Made by OPEN; ended by CLOSE, force_close, sess_down(),
- *		or when its export is disabled, always through srv_map_close().
+ * srv_map	a session's right to use a device. Made by OPEN; ended by CLOSE, force_close,
+ *		sess_down(), or when its export is disabled, always through srv_map_end().
  * srv_export	an entry of configfs; kept by its folder and by mappings made through it.
  *
  * A mapping's life (srv_map.closing, srv_lock)
@@ -19,11 +19,11 @@
  *	OPEN --> LIVE --> CLOSING --> freed
  *
  *	LIVE	found by its id, its I/O goes to the device
- *	CLOSING	not found any more, so that the client gets ENOTCONN; waits for its bios, and counts as
- *		a user of the device until they are over
+ *	CLOSING	not found any more, so that the client gets ENOTCONN; waits for its bios, and
+ *		counts as a user of the device until they are over
  *
- * Who is CLOSING a mapping, ends it, in this order: out of the session's ids; I/O waited for; sysfs;
- * out of the device's list; the block device closed; export and session let go.
+ * Who is CLOSING a mapping, ends it, in this order: out of the session's ids; I/O waited for;
+ * sysfs; out of the device's list; the block device closed; export and session let go.
  *
  * Ids are of a session and begin anywhere, so that one of an earlier session (the server was away,
  * the client did not notice) is not another device's.
@@ -32,10 +32,10 @@
  * -----------------------------
  *
  *	configfs's		its subsystem's mutex
- *	srv_lock		what is mapped by whom, and what may be: all of the above but I/O. Not
- *				held while a device is opened or its I/O is waited for. sysfs entries
- *				are made and removed under it, so that no attribute but force_close
- *				takes it, which first has removed itself.
+ *	srv_lock		what is mapped by whom, and what may be: all of the above but I/O.
+ *				Not held while a device is opened or its I/O is waited for. sysfs
+ *				entries are made and removed under it, so that no attribute but
+ *				force_close takes it, which first has removed itself.
  *
  * I/O takes no lock: the mapping is found under RCU and held by a per-CPU reference.
  */
@@ -138,6 +138,7 @@ struct srv_dev {
  * @access: enum rail_rnbd_access; constant
  * @ro: changes nothing on the device: as @access says, or the device; constant
  * @closing: see above; srv_lock
+ * @resized: its size has been another than @told_sectors; srv_lock
  * @bdev: the device, opened for this mapping
  * @told_sectors: its size when it was opened; constant
  * @io: I/O under way
@@ -156,6 +157,7 @@ struct srv_map {
 	u8 access;
 	bool ro;
 	bool closing;
+	bool resized;
 	struct rail_bdev bdev;
 	u64 told_sectors;
 	struct percpu_ref io;

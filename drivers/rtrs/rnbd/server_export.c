@@ -328,8 +328,8 @@ static void tell_how(const struct srv_sess *sess, const char *name)
  *	dev_search_path
  *
  * Context: process.
- * Return: 0; -EACCES: not for this client; -EROFS: only for reading; -ENOENT: there are exports, but
- *	none of that name.
+ * Return: 0; -EACCES: not for this client; -EROFS: only for reading; -ENOENT: there are exports,
+ *	but none of that name.
  */
 int srv_export_find(const struct srv_sess *sess, const struct rail_rnbd_opening *opening,
 		    char *path, size_t size, struct srv_export **export)
@@ -355,10 +355,12 @@ int srv_export_find(const struct srv_sess *sess, const struct rail_rnbd_opening 
 			break;
 		}
 	}
+	if (found)
+		addr = not_admitted(found, sess);
 	if (!found) {
 		if (!srv_search_path)
 			error = any ? -ENOENT : -EACCES;
-	} else if ((addr = not_admitted(found, sess))) {
+	} else if (addr) {
 		error = -EACCES;
 		rail_addr_print(text, sizeof(text), addr);
 	} else if (found->ro && opening->access != RAIL_RNBD_ACCESS_RO) {

@@ -191,6 +191,6 @@ void srv_io_start(struct srv_io *io)
 	bio->bi_iter.bi_size = msg.size;
 	bio->bi_iter.bi_sector = msg.op == RAIL_RNBD_OP_FLUSH ? 0 : msg.sector;
 	bio->bi_end_io = srv_end_io;
-	bio_set_prio(bio, srv_prio(msg.prio));
+	bio->bi_ioprio = srv_prio(msg.prio);
 	submit_bio(bio);
 }

@@ -46,7 +46,7 @@ static const struct rail_stats_desc srv_stats_desc = {
 
 /* ---- which device is meant ---- */
 
-/* The block device at @path, which has to be below @root once all links are followed, if there is one. */
+/* The block device at @path; below @root, if there is one, once all links are followed. */
 static int srv_lookup(const char *path, const char *root, dev_t *dev)
 {
 	struct path at, top;
@@ -76,7 +76,7 @@ put:
 	return error;
 }
 
-/* Nothing was configured for what the client asks for: look below dev_search_path, if that was given. */
+/* No export has the name: look below dev_search_path. */
 static int srv_search(const struct srv_sess *sess, const struct rail_rnbd_opening *opening,
 		      dev_t *dev)
 {
@@ -140,7 +140,7 @@ static void srv_describe(const struct srv_map *map, struct rail_rnbd_device *inf
 	info->nsectors = bdev_nr_sectors(bdev);
 	info->logical_block_size = bdev_logical_block_size(bdev);
 	info->physical_block_size = min_t(unsigned int, bdev_physical_block_size(bdev), 32768);
-	/* A bio may be larger than what the device takes at once: it is split where it has to be. */
+	/* A bio may be larger than what the device takes at once: it is split. */
 	info->max_hw_sectors = max_io >> SECTOR_SHIFT;
 	info->max_segments = min_t(u32, max_io / PAGE_SIZE + 1, U16_MAX);
 	info->max_write_zeroes_sectors = bdev_write_zeroes_sectors(bdev);
@@ -378,7 +378,7 @@ void srv_map_end(struct srv_map *map)
 	struct srv_export *export = map->export;
 	struct srv_dev *dev = map->dev;
 
-	/* Whoever found it under RCU has a reference or sees it dying, when this has run its course. */
+	/* When this has run its course, whoever found it under RCU has a reference or none. */
 	percpu_ref_kill(&map->io);
 	wait_for_completion(&map->idle);
 	pr_info("session %s has closed %s\n", map->sess->name, map->path);

@@ -15,10 +15,36 @@
 
 /* ---- messages ---- */
 
+/* Appends to an answer the sizes that are news to the client; as many as there is room for. */
+static u16 srv_sizes(struct srv_sess *sess, struct rail_rnbd_size *sizes, u16 max)
+{
+	struct srv_map *map;
+	unsigned long id;
+	u16 n = 0;
+
+	mutex_lock(&srv_lock);
+	xa_for_each(&sess->maps, id, map) {
+		u64 sectors = bdev_nr_sectors(map->bdev.bdev);
+
+		/* From the first change on always, for the answer may get lost. */
+		map->resized |= sectors != map->told_sectors;
+		if (!map->resized)
+			continue;
+		if (n == max)
+			break;
+		rail_rnbd_size_encode(&sizes[n++], map->id, sectors);
+	}
+	mutex_unlock(&srv_lock);
+	return n;
+}
+
 static int srv_info(struct srv_sess *sess, struct rail_srv_req *req)
 {
-	struct rail_rnbd_sess_info rsp;
+	size_t len = sizeof(struct rail_rnbd_sess_info);
 	enum rail_rnbd_reason reason;
+	u16 flags, count, max = 0;
+	void *rsp;
+	int error;
 	u8 ver;
 
 	reason = rail_rnbd_sess_info_decode(req->usr, req->usr_len, req->data_len, &ver);
@@ -27,8 +53,22 @@ static int srv_info(struct srv_sess *sess, struct rail_srv_req *req)
 				    rail_rnbd_reason_text(reason));
 		return -EINVAL;
 	}
-	rail_rnbd_sess_info_encode(&rsp, true, ver);
-	return rail_srv_req_put_data(req, &rsp, sizeof(rsp));
+	if (rail_rnbd_ext_decode(req->usr, req->usr_len, &flags, &count) &&
+	    flags & RAIL_RNBD_EXT_SIZES)
+		max = min_t(u32, (req->data_len - len) / sizeof(struct rail_rnbd_size), U16_MAX);
+	rsp = kzalloc(len + max * sizeof(struct rail_rnbd_size), GFP_KERNEL);
+	if (!rsp)
+		return -ENOMEM;
+	rail_rnbd_sess_info_encode(rsp, true, ver);
+	/* To others these are zeros, as to them. */
+	if (rail_rnbd_ext_decode(req->usr, req->usr_len, &flags, &count)) {
+		count = srv_sizes(sess, rsp + len, max);
+		rail_rnbd_ext_encode(rsp, RAIL_RNBD_EXT_SIZES, count);
+		len += count * sizeof(struct rail_rnbd_size);
+	}
+	error = rail_srv_req_put_data(req, rsp, len);
+	kfree(rsp);
+	return error;
 }
 
 static int srv_open(struct srv_sess *sess, struct rail_srv_req *req)
@@ -118,7 +158,7 @@ static void srv_request(struct rail_srv_sess *rtrs, struct rail_srv_req *req)
 		srv_io_start(io);
 		return;
 	}
-	/* A device may take its time to open or close, and the connection has other work meanwhile. */
+	/* A device may take its time to open, and the connection has other work meanwhile. */
 	INIT_WORK(&io->work, srv_message);
 	queue_work(srv_wq, &io->work);
 }
