@@ -16,6 +16,13 @@
 #error "RAIL needs Linux 6.1 or newer: install the headers of a newer kernel and set KDIR to them."
 #endif
 
+/* 6.4 gave hexadecimal numbers a header of their own. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#include <linux/kernel.h>
+#else
+#include <linux/hex.h>
+#endif
+
 #ifndef CONFIG_INFINIBAND_ADDR_TRANS
 #error "RAIL needs a kernel with CONFIG_INFINIBAND_ADDR_TRANS (the RDMA connection manager)."
 #endif
