@@ -35,8 +35,8 @@
  * device is OPEN: what is then sent is refused, and never reaches another's disk.
  *
  * Tear-down of a mapping, in this order: state GONE, so that nobody opens it and no I/O begins; if
- * by force, the disk is marked dead and what is outstanding is cancelled; sysfs; del_gendisk(), which
- * waits for the I/O; CLOSE to the server; out of the lists; debugfs; the disk; the session.
+ * by force, the disk is marked dead and what is outstanding is cancelled; sysfs; del_gendisk(),
+ * which waits for the I/O; CLOSE to the server; out of the lists; the disk; the session.
  *
  * Locks, in the order they nest
  * -----------------------------

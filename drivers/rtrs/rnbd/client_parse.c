@@ -107,7 +107,7 @@ static const char *take(struct cli_map *map, enum cli_word word, const struct cl
 	case WORD_SESSNAME:
 		if (copy(map->sessname, sizeof(map->sessname), val) ||
 		    rail_rtrs_name_check(map->sessname, sizeof(map->sessname)))
-			return "sessname is empty, too long, or has a '/', '.' or control character";
+			return "sessname is empty, too long or has a '/', '.' or control character";
 		break;
 	case WORD_PATH:
 		if (!val->len)

@@ -248,6 +248,8 @@ void cli_sess_close_dev(struct cli_dev *dev)
 	struct cli_msg *msg;
 
 	lockdep_assert_held(&dev->sess->lock);
+	if (dev->id == RAIL_CLI_NO_ID)
+		return;
 	msg = cli_msg_alloc(sizeof(struct rail_rnbd_close), 0);
 	if (!msg)
 		return;
@@ -279,8 +281,10 @@ static void cli_link_down(void *priv)
 	struct cli_dev *dev;
 
 	mutex_lock(&sess->lock);
-	list_for_each_entry(dev, &sess->devs, entry)
+	list_for_each_entry(dev, &sess->devs, entry) {
 		lost += cmpxchg(&dev->state, CLI_OPEN, CLI_LOST) == CLI_OPEN;
+		WRITE_ONCE(dev->id, RAIL_CLI_NO_ID);
+	}
 	mutex_unlock(&sess->lock);
 	/* None: the session is being closed, for example. */
 	if (lost)
