@@ -85,15 +85,6 @@ static void cli_complete_rq(struct request *rq)
 	blk_mq_end_request(rq, req->status);
 }
 
-static const u8 cli_ops[] = {
-	[REQ_OP_READ] = RAIL_RNBD_OP_READ,
-	[REQ_OP_WRITE] = RAIL_RNBD_OP_WRITE,
-	[REQ_OP_FLUSH] = RAIL_RNBD_OP_FLUSH,
-	[REQ_OP_DISCARD] = RAIL_RNBD_OP_DISCARD,
-	[REQ_OP_SECURE_ERASE] = RAIL_RNBD_OP_SECURE_ERASE,
-	[REQ_OP_WRITE_ZEROES] = RAIL_RNBD_OP_WRITE_ZEROES,
-};
-
 /* false: an operation that RNBD does not have. */
 static bool cli_encode(struct request *rq, struct rail_rnbd_req *msg)
 {
@@ -101,16 +92,26 @@ static bool cli_encode(struct request *rq, struct rail_rnbd_req *msg)
 
 	switch (op) {
 	case REQ_OP_READ:
+		msg->op = RAIL_RNBD_OP_READ;
+		break;
 	case REQ_OP_WRITE:
+		msg->op = RAIL_RNBD_OP_WRITE;
+		break;
 	case REQ_OP_FLUSH:
+		msg->op = RAIL_RNBD_OP_FLUSH;
+		break;
 	case REQ_OP_DISCARD:
+		msg->op = RAIL_RNBD_OP_DISCARD;
+		break;
 	case REQ_OP_SECURE_ERASE:
+		msg->op = RAIL_RNBD_OP_SECURE_ERASE;
+		break;
 	case REQ_OP_WRITE_ZEROES:
+		msg->op = RAIL_RNBD_OP_WRITE_ZEROES;
 		break;
 	default:
 		return false;
 	}
-	msg->op = cli_ops[op];
 	msg->sector = op == REQ_OP_FLUSH ? 0 : blk_rq_pos(rq);
 	msg->size = op == REQ_OP_FLUSH ? 0 : blk_rq_bytes(rq);
 	msg->prio = req_get_ioprio(rq);
