@@ -100,8 +100,9 @@ class Server:
         self.host.run(f"for e in {EXPORTS}/*/; do [ -d $e ] || continue; "
                       "rmdir $e/allowed_clients/*/ 2>/dev/null; rmdir $e; done")
         self.host.rmmod("rnbd-server", "rtrs-server")
-        if self.nullb:
-            self.host.run(f"rmdir {CONFIG}/nullb/*/; rmmod null_blk")
+        self.host.run("losetup -D; rm -f /dev/shm/disk.*; modprobe -r brd; modprobe -r loop; "
+                      f"for d in {CONFIG}/nullb/*/; do [ ! -d $d ] || rmdir $d; done; "
+                      "modprobe -r null_blk", check=False)
 
     def sum(self, device: str) -> str:
         """Checksum of all that is on a disk, past any cache."""

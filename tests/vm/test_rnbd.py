@@ -12,7 +12,19 @@ from typing import Any
 import pytest
 
 from railvm import Cluster
-from rnbdrig import DEVICES, EXPORTS, LINKS, MAP, Client, Disk, Raw, Server, refused, write
+from rnbdrig import (
+    DEVICES,
+    EXPORTS,
+    LINKS,
+    MAP,
+    SOAK,
+    Client,
+    Disk,
+    Raw,
+    Server,
+    refused,
+    write,
+)
 
 Hosts = Callable[..., Cluster]
 Rig = Callable[..., tuple[Client, Server]]
@@ -495,16 +507,84 @@ def test_poll_queues(rig: Rig) -> None:
     disk.unmap()
 
 
-@pytest.mark.timeout(240)
+def test_filesystem(rig: Rig) -> None:
+    """ext4 made, filled, trimmed and checked; what is freed is freed at the server."""
+    client, server = rig()
+    device = server.loop(mib=64)
+    server.export("disk", device)
+    disk = client.map("disk")
+    backing = server.host.run(["losetup", "-nO", "BACK-FILE", device]).stdout.strip()
+    client.host.run(f"mkfs.ext4 -q {disk.dev} && mkdir -p /run/mnt && mount {disk.dev} /run/mnt && "
+                    "dd if=/dev/urandom of=/run/mnt/x bs=1M count=16 conv=fsync status=none && "
+                    "cp /run/mnt/x /run/mnt/y && umount /run/mnt && mount -o ro "
+                    f"{disk.dev} /run/mnt && cmp /run/mnt/x /run/mnt/y && umount /run/mnt && "
+                    f"fsck.ext4 -fn {disk.dev}", timeout=120)
+    full = int(server.host.run(["stat", "-c", "%b", backing]).stdout)
+    client.host.run(f"mount {disk.dev} /run/mnt && rm /run/mnt/x && sync && fstrim /run/mnt && "
+                    f"umount /run/mnt && fsck.ext4 -fn {disk.dev}", timeout=120)
+    less = int(server.host.run(["stat", "-c", "%b", backing]).stdout)
+    assert less < full - (12 << 11), (full, less)
+    disk.unmap()
+
+
+def test_partition(rig: Rig) -> None:
+    """A partition is seen, when it is made and when its disk is mapped, and keeps its disk in use."""
+    client, server = rig()
+    server.export("disk", server.ram(mib=16)[0])
+    disk = client.map("disk")
+    entry = struct.pack("<8B2I", 0, 0, 0, 0, 0x83, 0, 0, 0, 2048, 8192)
+    client.host.run(["dd", f"of={disk.dev}", "bs=512", "oflag=direct"],
+                    data=bytes(446) + entry + bytes(48) + b"\x55\xaa")
+    client.host.run(["blockdev", "--rereadpt", disk.dev])
+    assert client.host.read(f"{disk.dir}/{disk.name}p1/size").strip() == "8192"
+    disk.unmap()
+    disk = client.map("disk")
+    client.host.wait_file(f"{disk.dev}p1", "", 10)
+    user = client.host.start(f"exec sleep 1000 <{disk.dev}p1")
+    client.host.run(f"until fuser -s {disk.dev}p1; do :; done", timeout=20)
+    refused(client.host, f"{disk.dir}/rnbd/unmap_device", "normal", errno.EBUSY)
+    user.kill()
+    user.wait(10, check=False)
+    disk.unmap()
+
+
+@pytest.mark.timeout(300)
+def test_server_reboots(rig: Rig) -> None:
+    """The server dies and is there again: what was written meanwhile waits, and arrives."""
+    client, server = rig()
+    server.ram(mib=16)
+    server.export("disk", "/dev/ram0")
+    disk = client.map("disk", no_path_timeout=1000)
+    server.host.kill()
+    load = client.host.start(f"dd if=/dev/urandom of=/run/data bs=1M count=2 status=none; "
+                             f"dd if=/run/data of={disk.dev} bs=64k oflag=direct status=none; "
+                             f"md5sum </run/data")
+    client.host.wait_file(f"{disk.dir}/rnbd/state", "closed", 120)
+    server.host.reboot()
+    server = Server(server.host)
+    server.ram(mib=16)
+    server.export("other", "/dev/ram0")
+    server.export("disk", "/dev/ram0")
+    # The client's pauses between attempts get longer.
+    load.wait(180)
+    there = server.host.run("dd if=/dev/ram0 bs=1M count=2 iflag=direct status=none | md5sum")
+    assert there.stdout == load.stdout
+    disk.unmap()
+    server.clear()
+    client.clear()
+
+
+@pytest.mark.timeout(1200 if SOAK else 240)
 def test_many(rig: Rig) -> None:
     """Many mappings on one session, all in use at once."""
-    count = 50
+    count = 1000 if SOAK else 50
     client, server = rig(search="/dev")
     server.ram(count=count, mib=1)
     disks = [client.map(f"ram{n}") for n in range(count)]
     jobs = [arg for disk in disks for arg in (f"--name={disk.name}", f"--filename={disk.dev}")]
     client.host.run(["fio", "--direct=1", "--ioengine=libaio", "--verify=crc32c", "--rw=randrw",
-                     "--bs=4k", "--iodepth=4", "--size=256k", "--thread", *jobs], timeout=200)
+                     "--bs=4k", "--iodepth=4", "--size=256k", "--thread", *jobs],
+                    timeout=900 if SOAK else 200)
     assert len(client.host.run(["ls", "/sys/class/rtrs-client"]).stdout.split()) == 1
     for disk in disks:
         disk.unmap()
