@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from railvm import Cluster
+from railvm import Cluster, Host
 from rnbdrig import (
     DEVICES,
     EXPORTS,
@@ -118,34 +118,54 @@ def test_limits(rig: Rig) -> None:
     disk.unmap()
 
 
+def texts_in(host: Host, path: str) -> dict[str, str]:
+    names = host.run(f"cd {path} && find . -maxdepth 1 -type f -printf '%P\\n'").stdout.split()
+    return {name: host.get(f"{path}/{name}").decode() for name in names}
+
+
+def check_abi(client: Client, server: Server, disk: Disk, device: str, poll_queues: int = 0) -> None:
+    """What scripts know of both ends: files, their texts, links."""
+    usage = client.host.get(MAP).decode()
+    assert usage.startswith('Usage: echo "sessname=')
+    assert "> map_device\n" in usage
+    name = disk.attr("mapping_path")
+    link = client.host.run(["readlink", "-f", f"{LINKS}/{name.replace('/', '!')}@s1"])
+    assert link.stdout.strip() == f"/sys/devices/virtual/block/{disk.name}"
+    ctl = client.host.run(["readlink", "-f", "/sys/class/rnbd-client/ctl"]).stdout.strip()
+    assert ctl == "/sys/devices/virtual/rnbd-client/ctl"
+    assert texts_in(client.host, f"{disk.dir}/rnbd") == {
+        "unmap_device": "Usage: echo <normal|force> > unmap_device\n",
+        "remap_device": "Usage: echo <1> > remap_device\n",
+        "resize": "Usage: echo <new size in sectors> > resize\n",
+        "state": "open\n", "session": "s1\n", "mapping_path": f"{name}\n",
+        "access_mode": "rw\n", "nr_poll_queues": f"{poll_queues}\n"}
+    there = f"{DEVICES}/{device}"
+    assert server.host.run(["readlink", "-f", f"{there}/block_dev"]).stdout.strip() == \
+        f"/sys/devices/virtual/block/{device}"
+    assert texts_in(server.host, f"{there}/sessions/s1") == {
+        "read_only": "0\n", "mapping_path": f"{name}\n", "access_mode": "rw\n",
+        "force_close": "Usage: echo 1 > force_close\n"}
+
+
+@pytest.mark.kernels("stock-6.1")
+@pytest.mark.parametrize("roles", ROLES[1:], ids=["-".join(roles) for roles in ROLES[1:]])
+def test_abi_of_mainline(rig: Rig, roles: tuple[str, str]) -> None:
+    """What is checked of ours is true of mainline's."""
+    client, server = rig(roles, search="/dev")
+    server.ram(mib=16)
+    disk = client.map("ram0")
+    print(client.host.get(MAP).decode())
+    check_abi(client, server, disk, "ram0")
+    disk.unmap()
+
+
 def test_sysfs(rig: Rig) -> None:
     """Every file of the ABI, with the texts that scripts know."""
     client, server = rig()
     server.ram(mib=16)
     server.export("dir!disk", "/dev/ram0")
     disk = client.map("dir/disk", nr_poll_queues=1)
-    usage = client.host.get(MAP).decode()
-    assert usage.startswith('Usage: echo "sessname=')
-    assert "> map_device\n" in usage
-    link = client.host.run(["readlink", "-f", f"{LINKS}/dir!disk@s1"]).stdout.strip()
-    assert link == f"/sys/devices/virtual/block/{disk.name}"
-    ctl = client.host.run(["readlink", "-f", "/sys/class/rnbd-client/ctl"]).stdout.strip()
-    assert ctl == "/sys/devices/virtual/rnbd-client/ctl"
-    names = set(client.host.run(["ls", f"{disk.dir}/rnbd"]).stdout.split())
-    texts = {name: client.host.get(f"{disk.dir}/rnbd/{name}").decode() for name in names}
-    assert texts == {
-        "unmap_device": "Usage: echo <normal|force> > unmap_device\n",
-        "remap_device": "Usage: echo <1> > remap_device\n",
-        "resize": "Usage: echo <new size in sectors> > resize\n",
-        "state": "open\n", "session": "s1\n", "mapping_path": "dir/disk\n",
-        "access_mode": "rw\n", "nr_poll_queues": "1\n"}
-    there = f"{DEVICES}/ram0"
-    assert server.host.run(["readlink", "-f", f"{there}/block_dev"]).stdout.strip() == \
-        "/sys/devices/virtual/block/ram0"
-    names = set(server.host.run(["ls", f"{there}/sessions/s1"]).stdout.split())
-    texts = {name: server.host.get(f"{there}/sessions/s1/{name}").decode() for name in names}
-    assert texts == {"read_only": "0\n", "mapping_path": "dir/disk\n", "access_mode": "rw\n",
-                     "force_close": "Usage: echo 1 > force_close\n"}
+    check_abi(client, server, disk, "ram0", poll_queues=1)
     # What must not be written.
     client.refused("dir/disk", errno.EEXIST)
     for text in ("", "sessname=s2", "sessname=s2 device_path=x", "sessname=s1 device_path=",
