@@ -5,7 +5,8 @@
  * rail_rtrs_echo/:
  *
  *	control		a command a write; returns when it is done, with its errno
- *	  serve [port=N] [delay=MS] [refuse=ERRNO]	start the server; replies come up to so late
+ *	  serve [port=N] [delay=MS] [refuse=ERRNO]	start the server; see delay
+ *	  delay MS	replies come half of that to that late, in any order
  *	  unserve
  *	  open NAME PATH[,PATH...] [poll=N] [timeout=S]	open a session; a path is src@dst or dst
  *	  run count=N [depth=N] [size=BYTES] [seed=N]	so many requests by each of depth workers
@@ -163,7 +164,7 @@ static void echo_reply(struct rail_srv_req *req, int error)
 	reply->error = error;
 	INIT_DELAYED_WORK(&reply->work, echo_reply_work);
 	queue_delayed_work(echo_wq, &reply->work,
-			   msecs_to_jiffies(get_random_u32() % (delay + 1)));
+			   msecs_to_jiffies(delay / 2 + get_random_u32() % (delay / 2 + 1)));
 }
 
 static void echo_copy(struct rail_srv_req *req, u8 *store, bool to_store)
