@@ -5,10 +5,10 @@
  * Objects, who owns them, how they die
  * ------------------------------------
  *
- * rail_srv	  a user's server: listeners and sessions. rail_srv_close() ends the listeners, fails
- *		  every path and waits until no session is left.
- * rail_srv_sess  a client's session, found by its uuid; owns the chunks. Made with its first path,
- *		  ended by the one who drops the last reference; every path has one.
+ * rail_srv	  a user's server: listeners and sessions. rail_srv_close() ends the listeners,
+ *		  fails every path and waits until no session is left.
+ * rail_srv_sess  a client's session, found by its uuid; owns the chunks. Made with its first
+ *		  path, ended by the one who drops the last reference; every path has one.
  * rsrv_path	  a path of a session, found by its uuid; owns its connections, one memory region a
  *		  chunk, one request a chunk. Everything that ends it (client, error, heartbeats,
  *		  sysfs, unplug, close) goes through rsrv_path_fail(); its close work alone tears it
@@ -36,15 +36,15 @@
  *	     |             '------------------^
  *	     '--------------------------------^
  *
- *	CONNECTING	connections are made; the client has not asked where the chunks are. Reaped
- *			after RSRV_HALF_OPEN_MS.
+ *	CONNECTING	connections are made; the client has not asked where the chunks are.
+ *			Reaped after RSRV_HALF_OPEN_MS.
  *	INFO		INFO_REQ is here and all connections are up: the info work makes chunks,
  *			regions, tells the user. Still reaped.
  *	UP		requests are taken, heartbeats go
- *	CLOSING		the close work tears down, in this order: no new connections and requests;
- *			works; connections, each until drained; requests that wait, and all regions,
- *			protection domain and references on the device; sysfs; out of the session's
- *			list; then it waits for the user's replies and frees.
+ *	CLOSING		the close work tears down, in this order: no new connections and
+ *			requests; works; connections, each until drained; requests that wait,
+ *			and all regions, protection domain and references on the device; sysfs;
+ *			out of the session's list; then it waits for the user's replies and frees.
  *
  * States of a request
  * -------------------
@@ -56,8 +56,8 @@
  *			until the same buffer's request of another path is over: a client that fails
  *			over uses an id again which we still work on
  *	BUSY		owns the chunk (chunk->busy); with the user, or on the way to it
- *	ANSWERED	the user replied; the answer waits for the chunk's key to be dead (a read's may
- *			take longer than the device), or for room in the send queue
+ *	ANSWERED	the user replied; the answer waits for the chunk's key to be dead (a read's
+ *			may take longer than the device), or for room in the send queue
  *
  * An id that comes on a path where it is not IDLE breaks the protocol and ends the path. The answer
  * being posted makes it IDLE: no completion is waited for, since the client can only send again
@@ -66,7 +66,8 @@
  * Locks, in the order they nest
  * -----------------------------
  *
- *	rail_srv_sess.up_lock	one info work of a session at a time; held across the user's callbacks
+ *	rail_srv_sess.up_lock	one info work of a session at a time; held across the user's
+ *				callbacks
  *	rail_srv.lock		the lists of sessions and paths, rsrv_conn.path
  *	rsrv_chunk.lock		a buffer id's requests on all paths; irq safe
  *	rsrv_conn.room_lock	requests that wait for room; irq safe
@@ -113,9 +114,12 @@
 /* Receives of the service connection that have memory for an INFO_REQ. */
 #define RSRV_INFO_RECVS		4
 
-/* Longest chains: of an answer (register, data, invalidate, answer), and when chunks are registered. */
+/* Longest chains: an answer's (register, data, invalidate, answer), and registering chunks. */
 #define RSRV_ANSWER_CHAIN	4
 #define RSRV_REG_CHAIN		16
+
+/* Pieces of a chunk that are sent without its key; see rsrv_data_sges(). */
+#define RSRV_MAX_SGE		4
 
 enum rsrv_sess_state {
 	RSRV_SESS_NEW,
@@ -245,7 +249,7 @@ struct rsrv_conn {
  * @inv_cqe: told of the invalidation
  * @chain: what is posted
  * @data_wr: read: the data
- * @data_sge: where it is
+ * @data_sges: where it is
  * @inval_wr: Send With Invalidate
  * @imm_wr: the answer without rotation
  * @rkey_wr: the answer with rotation
@@ -273,7 +277,7 @@ struct rsrv_req {
 	struct rail_cqe inv_cqe;
 	struct rail_chain chain;
 	struct ib_rdma_wr data_wr;
-	struct ib_sge data_sge;
+	struct ib_sge data_sges[RSRV_MAX_SGE];
 	struct ib_send_wr inval_wr;
 	struct ib_rdma_wr imm_wr;
 	struct ib_send_wr rkey_wr;
@@ -436,15 +440,24 @@ struct rail_srv {
 	struct rail_listener *listeners[RSRV_NR_LISTENERS];
 };
 
-#define rsrv_warn(path, fmt, ...) \
-	pr_warn_ratelimited("rtrs-server: session %s, path %s: " fmt, \
-			    (path)->sess->name[0] ? (path)->sess->name : "(new)", (path)->name, \
-			    ##__VA_ARGS__)
+static inline const char *rsrv_sess_label(const struct rail_srv_sess *sess)
+{
+	return sess->name[0] ? sess->name : "(new)";
+}
 
-#define rsrv_info(path, fmt, ...) \
-	pr_info_ratelimited("rtrs-server: session %s, path %s: " fmt, \
-			    (path)->sess->name[0] ? (path)->sess->name : "(new)", (path)->name, \
-			    ##__VA_ARGS__)
+#define rsrv_warn(path, fmt, ...) do { \
+		const struct rsrv_path *__path = (path); \
+		pr_warn_ratelimited("rtrs-server: session %s, path %s: " fmt, \
+				    rsrv_sess_label(__path->sess), __path->name, \
+				    ##__VA_ARGS__); \
+	} while (0)
+
+#define rsrv_info(path, fmt, ...) do { \
+		const struct rsrv_path *__path = (path); \
+		pr_info_ratelimited("rtrs-server: session %s, path %s: " fmt, \
+				    rsrv_sess_label(__path->sess), __path->name, \
+				    ##__VA_ARGS__); \
+	} while (0)
 
 /* Works that never wait for a path's end, and those that do. */
 extern struct workqueue_struct *rsrv_wq;

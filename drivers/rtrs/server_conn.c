@@ -97,6 +97,7 @@ static int rsrv_configure(struct rail_conn *rail, struct rail_qp_attr *attr)
 	attr->max_chain = conn->ask.cid ? RSRV_ANSWER_CHAIN : RSRV_REG_CHAIN;
 	attr->send_depth = clamp_t(u32, 3 * depth, 64, 4096);
 	attr->recv_depth = conn->nr_recvs;
+	attr->max_send_sge = min_t(u32, RSRV_MAX_SGE, path->dev->max_sge);
 	attr->poll = RAIL_POLL_WORKQUEUE;
 	attr->comp_vector = conn->ask.cid ? conn->ask.cid - 1 : 0;
 	return 0;
@@ -185,11 +186,12 @@ static int rsrv_path_take(struct rsrv_path *path, struct rsrv_conn *conn)
 }
 
 /*
- * The server is locked. A client that has no path left says that its session is new. Where we still
- * have paths of it they are stale, and have to go first, so that our user forgets the session as the
- * client's takes for granted. But it may also be that a path came up while this one was on its way; or
- * that the client (mainline's) says so of a path that once was the first. So they are asked for a sign
- * of life: the connection is refused for now, and when the client tries again we know.
+ * The server is locked. A client that has no path left says that its session is new. Where we
+ * still have paths of it they are stale, and have to go first, so that our user forgets the
+ * session as the client's takes for granted. But it may also be that a path came up while this one
+ * was on its way; or that the client (mainline's) says so of a path that once was the first. So
+ * they are asked for a sign of life: the connection is refused for now, and when the client tries
+ * again we know.
  *
  * true: let it join.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RTRS server: requests, from the immediate value that announces one to the answer. The states of a
- * request, and who may touch what, stand in server.h.
+ * RTRS server: requests, from the immediate value that announces one to the answer. The states of
+ * a request, and who may touch what, stand in server.h.
  */
 #include <linux/export.h>
 #include <linux/ktime.h>
@@ -23,9 +23,9 @@ static void rsrv_req_broken(struct rsrv_req *req, const char *why)
 }
 
 /*
- * Chunk locked. The request is over, answered or not; the chunk goes to the next path's request that
- * waits for it. The caller unlocks, puts the path's inflight reference, and touches neither request
- * nor path again.
+ * Chunk locked. The request is over, answered or not; the chunk goes to the next path's request
+ * that waits for it. The caller unlocks, puts the path's inflight reference, and touches neither
+ * request nor path again.
  */
 static void rsrv_req_end(struct rsrv_req *req)
 {
@@ -64,18 +64,40 @@ static bool rsrv_req_take_turn(struct rsrv_req *req)
 
 /* ---------------------------------------------------------------- answers */
 
+/*
+ * Not by the region's key where that can be helped: should an acknowledgment get lost, the device
+ * sends again, and by then the client may have sent its next request, for which the key had to die.
+ */
+static u32 rsrv_data_sges(struct rsrv_req *req)
+{
+	u32 n, left = req->hdr.data_len, max = min_t(u32, RSRV_MAX_SGE, req->path->dev->max_sge);
+	struct rail_mr *mr = req->mr;
+	struct scatterlist *sg = mr->sg;
+
+	for (n = 0; left && sg && sg_dma_len(sg) && n < max; n++, sg = sg_next(sg)) {
+		struct ib_sge *sge = &req->data_sges[n];
+
+		sge->addr = sg_dma_address(sg);
+		sge->length = min(left, sg_dma_len(sg));
+		sge->lkey = req->path->pd->ib->local_dma_lkey;
+		left -= sge->length;
+	}
+	if (!left)
+		return n;
+	req->data_sges[0].addr = mr->ib->iova;
+	req->data_sges[0].length = req->hdr.data_len;
+	req->data_sges[0].lkey = mr->ib->lkey;
+	return 1;
+}
+
 static void rsrv_build_data(struct rsrv_req *req)
 {
-	struct rail_mr *mr = req->mr;
 	struct ib_rdma_wr *wr = &req->data_wr;
 
-	rail_mr_for_device(mr);
-	req->data_sge.addr = mr->ib->iova;
-	req->data_sge.length = req->hdr.data_len;
-	req->data_sge.lkey = mr->ib->lkey;
+	rail_mr_for_device(req->mr);
 	wr->wr.opcode = IB_WR_RDMA_WRITE;
-	wr->wr.sg_list = &req->data_sge;
-	wr->wr.num_sge = 1;
+	wr->wr.sg_list = req->data_sges;
+	wr->wr.num_sge = rsrv_data_sges(req);
 	wr->wr.send_flags = 0;
 	wr->remote_addr = req->hdr.mem.addr;
 	wr->rkey = req->hdr.mem.key;
@@ -161,8 +183,8 @@ static void rsrv_count(struct rsrv_req *req)
 }
 
 /*
- * Chunk locked, request ANSWERED and not on any list. true: it is over, see rsrv_req_end(). false: it
- * waits for its key to be dead, or for room.
+ * Chunk locked, request ANSWERED and not on any list. true: it is over, see rsrv_req_end(). false:
+ * it waits for its key to be dead, or for room.
  */
 static bool rsrv_answer(struct rsrv_req *req)
 {
@@ -369,8 +391,8 @@ static bool rsrv_post_inv(struct rsrv_req *req, bool *run)
 }
 
 /*
- * Chunk locked. The key has to die before a write is looked at. A read is looked at at once: all there
- * is of it is its header, which is copied, and the device need not wait for the key.
+ * Chunk locked. The key has to die before a write is looked at. A read need not wait: all there is
+ * of it is its header, which is copied.
  */
 static bool rsrv_start_rotating(struct rsrv_req *req, bool *run)
 {

@@ -211,7 +211,7 @@ static void rsrv_idle(struct percpu_ref *ref)
  * @sess: session, whose server is locked; the path takes over a reference
  * @conn: the connection; not attached here
  *
- * Return: the path, or an ERR_PTR that the client is told; then the reference is the caller's still.
+ * Return: the path, or an ERR_PTR that the client is told; then the caller keeps the reference.
  */
 struct rsrv_path *rsrv_path_create(struct rail_srv_sess *sess, struct rsrv_conn *conn)
 {

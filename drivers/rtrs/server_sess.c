@@ -177,7 +177,8 @@ static bool rsrv_host_is_full(struct rail_srv *srv, const struct sockaddr_storag
  * @uuid: the session's
  * @addr: where its first path comes from
  *
- * Its memory is counted here, so that a refusal can be told, and taken when its first path comes up.
+ * Its memory is counted here, so that a refusal can be told, and taken when its first path comes
+ * up.
  *
  * Return: the session with one reference, or an ERR_PTR that the client is told.
  */

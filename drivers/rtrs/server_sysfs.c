@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RTRS server in sysfs, /sys/class/rtrs-server/<session>/paths/<source@destination>/, and in debugfs,
- * rail/rtrs-server/<session>/<source@destination>/.
+ * RTRS server in sysfs, /sys/class/rtrs-server/<session>/paths/<source@destination>/, and in
+ * debugfs, rail/rtrs-server/<session>/<source@destination>/.
  */
 #include <linux/debugfs.h>
 #include <linux/device.h>
@@ -199,6 +199,18 @@ static int rsrv_json_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(rsrv_json);
 
+static bool rsrv_is_there(struct rsrv_path *path)
+{
+	struct rsrv_path *other;
+	bool there = false;
+
+	mutex_lock(&path->sess->srv->lock);
+	list_for_each_entry(other, &path->sess->paths, entry)
+		there |= other->kobj_added && !strcmp(other->name, path->name);
+	mutex_unlock(&path->sess->srv->lock);
+	return there;
+}
+
 /**
  * rsrv_sysfs_add - show a path, and its session if it is the first
  * @path: path with a name, session's up_lock held
@@ -210,6 +222,9 @@ int rsrv_sysfs_add(struct rsrv_path *path)
 	struct rail_srv_sess *sess = path->sess;
 	int err;
 
+	/* sysfs would make a noise, for which no client has to be able to ask. */
+	if (rsrv_is_there(path))
+		return -EEXIST;
 	err = rsrv_sysfs_add_sess(sess);
 	if (err)
 		return err;

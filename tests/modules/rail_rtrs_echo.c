@@ -5,8 +5,8 @@
  * rail_rtrs_echo/:
  *
  *	control		a command a write; returns when it is done, with its errno
- *	  serve [port=N] [delay=MS] [refuse=ERRNO]	start the server; see delay
- *	  delay MS	replies come half of that to that late, in any order
+ *	  serve [port=N] [delay=MS] [refuse=ERRNO]	start the server
+ *	  delay MS	replies come that late, or half of that, in any order
  *	  unserve
  *	  open NAME PATH[,PATH...] [poll=N] [timeout=S]	open a session; a path is src@dst or dst
  *	  run count=N [depth=N] [size=BYTES] [seed=N]	so many requests by each of depth workers
@@ -670,7 +670,7 @@ static int echo_command(char *line)
 	char *words[10], *word;
 	int nr = 0, code;
 
-	while ((word = strsep(&line, " \n")) && nr < ARRAY_SIZE(words))
+	while ((word = strsep(&line, "\n ")) && nr < ARRAY_SIZE(words))
 		if (*word)
 			words[nr++] = word;
 	if (!nr)
