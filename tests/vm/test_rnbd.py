@@ -56,6 +56,35 @@ def rig(hosts: Hosts) -> Iterator[Rig]:
             end.clear()
 
 
+def texts_in(host: Host, path: str) -> dict[str, str]:
+    names = host.run(f"cd {path} && find . -maxdepth 1 -type f -printf '%P\\n'").stdout.split()
+    return {name: host.get(f"{path}/{name}").decode() for name in names}
+
+
+def check_abi(client: Client, server: Server, disk: Disk, device: str, poll_queues: int = 0) -> None:
+    """What scripts know of both ends: files, their texts, links."""
+    usage = client.host.get(MAP).decode()
+    assert usage.startswith('Usage: echo "sessname=')
+    assert "> map_device\n" in usage
+    name = disk.attr("mapping_path")
+    link = client.host.run(["readlink", "-f", f"{LINKS}/{name.replace('/', '!')}@s1"])
+    assert link.stdout.strip() == f"/sys/devices/virtual/block/{disk.name}"
+    ctl = client.host.run(["readlink", "-f", "/sys/class/rnbd-client/ctl"]).stdout.strip()
+    assert ctl == "/sys/devices/virtual/rnbd-client/ctl"
+    assert texts_in(client.host, f"{disk.dir}/rnbd") == {
+        "unmap_device": "Usage: echo <normal|force> > unmap_device\n",
+        "remap_device": "Usage: echo <1> > remap_device\n",
+        "resize": "Usage: echo <new size in sectors> > resize\n",
+        "state": "open\n", "session": "s1\n", "mapping_path": f"{name}\n",
+        "access_mode": "rw\n", "nr_poll_queues": f"{poll_queues}\n"}
+    there = f"{DEVICES}/{device}"
+    assert server.host.run(["readlink", "-f", f"{there}/block_dev"]).stdout.strip() == \
+        f"/sys/devices/virtual/block/{device}"
+    assert texts_in(server.host, f"{there}/sessions/s1") == {
+        "read_only": "0\n", "mapping_path": f"{name}\n", "access_mode": "rw\n",
+        "force_close": "Usage: echo 1 > force_close\n"}
+
+
 def every_operation(disk: Disk, server: Server, device: str) -> None:
     """Reads, writes, flushes, FUA, discards and zeroes; then both ends see the same bytes."""
     disk.fio("--rw=randrw", "--bsrange=512-256k", "--bs_unaligned=0", "--blockalign=512",
@@ -74,7 +103,8 @@ def every_operation(disk: Disk, server: Server, device: str) -> None:
 @pytest.mark.parametrize("rotate", [True, False], ids=["rotate", "fixed"])
 @pytest.mark.parametrize("roles", ROLES, ids=["-".join(roles) for roles in ROLES])
 def test_every_operation(rig: Rig, roles: tuple[str, str], rotate: bool) -> None:
-    """Every operation through a disk with a volatile cache, byte for byte the same at both ends."""
+    """Every operation through a disk with a volatile cache, byte for byte the same at both ends; and
+    what is checked of our sysfs is true of mainline's."""
     client, server = rig(roles, rotate=rotate, search=None if roles[1] == "ours" else "/dev")
     device = server.loop(16)
     name = device.removeprefix("/dev/")
@@ -83,6 +113,7 @@ def test_every_operation(rig: Rig, roles: tuple[str, str], rotate: bool) -> None
         server.export(name, device)
     disk = client.map(name)
     assert disk.sectors() == 16 << 11
+    check_abi(client, server, disk, device.removeprefix("/dev/"))
     assert disk.queue("write_cache") == "write back"
     assert int(disk.queue("discard_max_bytes")) > 0
     if roles == OURS:
@@ -115,47 +146,6 @@ def test_limits(rig: Rig) -> None:
     out = client.host.run(f"dd if=/dev/zero of={ro.dev} count=1 oflag=direct", check=False)
     assert out.status != 0
     ro.unmap()
-    disk.unmap()
-
-
-def texts_in(host: Host, path: str) -> dict[str, str]:
-    names = host.run(f"cd {path} && find . -maxdepth 1 -type f -printf '%P\\n'").stdout.split()
-    return {name: host.get(f"{path}/{name}").decode() for name in names}
-
-
-def check_abi(client: Client, server: Server, disk: Disk, device: str, poll_queues: int = 0) -> None:
-    """What scripts know of both ends: files, their texts, links."""
-    usage = client.host.get(MAP).decode()
-    assert usage.startswith('Usage: echo "sessname=')
-    assert "> map_device\n" in usage
-    name = disk.attr("mapping_path")
-    link = client.host.run(["readlink", "-f", f"{LINKS}/{name.replace('/', '!')}@s1"])
-    assert link.stdout.strip() == f"/sys/devices/virtual/block/{disk.name}"
-    ctl = client.host.run(["readlink", "-f", "/sys/class/rnbd-client/ctl"]).stdout.strip()
-    assert ctl == "/sys/devices/virtual/rnbd-client/ctl"
-    assert texts_in(client.host, f"{disk.dir}/rnbd") == {
-        "unmap_device": "Usage: echo <normal|force> > unmap_device\n",
-        "remap_device": "Usage: echo <1> > remap_device\n",
-        "resize": "Usage: echo <new size in sectors> > resize\n",
-        "state": "open\n", "session": "s1\n", "mapping_path": f"{name}\n",
-        "access_mode": "rw\n", "nr_poll_queues": f"{poll_queues}\n"}
-    there = f"{DEVICES}/{device}"
-    assert server.host.run(["readlink", "-f", f"{there}/block_dev"]).stdout.strip() == \
-        f"/sys/devices/virtual/block/{device}"
-    assert texts_in(server.host, f"{there}/sessions/s1") == {
-        "read_only": "0\n", "mapping_path": f"{name}\n", "access_mode": "rw\n",
-        "force_close": "Usage: echo 1 > force_close\n"}
-
-
-@pytest.mark.kernels("stock-6.1")
-@pytest.mark.parametrize("roles", ROLES[1:], ids=["-".join(roles) for roles in ROLES[1:]])
-def test_abi_of_mainline(rig: Rig, roles: tuple[str, str]) -> None:
-    """What is checked of ours is true of mainline's."""
-    client, server = rig(roles, search="/dev")
-    server.ram(mib=16)
-    disk = client.map("ram0")
-    print(client.host.get(MAP).decode())
-    check_abi(client, server, disk, "ram0")
     disk.unmap()
 
 
@@ -527,7 +517,7 @@ def test_poll_queues(rig: Rig) -> None:
     disk.unmap()
 
 
-def test_filesystem(rig: Rig) -> None:
+def test_filesystem_in_use(rig: Rig) -> None:
     """ext4 made, filled, trimmed and checked; what is freed is freed at the server."""
     client, server = rig()
     device = server.loop(mib=64)
@@ -547,7 +537,7 @@ def test_filesystem(rig: Rig) -> None:
     disk.unmap()
 
 
-def test_partition(rig: Rig) -> None:
+def test_partition_in_use(rig: Rig) -> None:
     """A partition is seen, when it is made and when its disk is mapped, and keeps its disk in use."""
     client, server = rig()
     server.export("disk", server.ram(mib=16)[0])
