@@ -496,6 +496,8 @@ bool rsrv_path_challenge(struct rsrv_path *path);
 bool rsrv_path_fail(struct rsrv_path *path, int reason);
 void rsrv_path_info_req(struct rsrv_path *path, const void *msg, u32 len);
 void rsrv_path_conn_up(struct rsrv_path *path, struct rsrv_conn *conn);
+
+/* server_state.c */
 bool rsrv_path_may(enum rsrv_path_state from, enum rsrv_path_state to);
 
 /* server_io.c */

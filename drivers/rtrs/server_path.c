@@ -35,22 +35,6 @@ static void rsrv_info_work(struct work_struct *work);
 
 /* ---------------------------------------------------------------- states */
 
-/**
- * rsrv_path_may - is this move legal?
- * @from: state
- * @to: another one
- */
-bool rsrv_path_may(enum rsrv_path_state from, enum rsrv_path_state to)
-{
-	static const u8 next[RSRV_NR_PATH_STATES] = {
-		[RSRV_PATH_CONNECTING] = BIT(RSRV_PATH_INFO) | BIT(RSRV_PATH_CLOSING),
-		[RSRV_PATH_INFO] = BIT(RSRV_PATH_UP) | BIT(RSRV_PATH_CLOSING),
-		[RSRV_PATH_UP] = BIT(RSRV_PATH_CLOSING),
-	};
-
-	return next[from] & BIT(to);
-}
-
 /* State lock held. */
 static bool rsrv_path_move(struct rsrv_path *path, enum rsrv_path_state to)
 {

@@ -76,6 +76,8 @@ class Pair:
             assert not bad, bad
 
     def unload(self) -> None:
+        # A run that the test did not wait for.
+        self.client.do("stop")
         for end in (self.client, self.server):
             end.host.run(["rmmod", "rail_rtrs_echo"], timeout=60)
             end.host.run(["rmmod", "rtrs-client", "rtrs-server", "rtrs-core", "rail_verbs"],

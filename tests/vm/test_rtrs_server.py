@@ -253,16 +253,11 @@ def test_id_in_flight(pair: Pair) -> None:
     """A second request with the id of one that is not answered: it is not taken for a new one."""
     pair.server.do("delay 3000")
     peer = peer_of(pair)
-    data = b"first" * 100
-    off, write = echo_write(0, data)
-    commands = []
-    # The reply is late by chance.
-    for i in range(DEPTH):
-        commands.append(f"write 1 {imm(i, off, DEPTH)} {i} 0 {write}")
+    off, write = echo_write(0, b"first" * 100)
     before = pair.server.status()["srv_requests"]
-    answers = peer.run(*peer.up(), *commands,
-                       *(f"write 1 {imm(i, off, DEPTH)} {i} 0" for i in range(DEPTH)),
-                       "alive 0 20000")
+    answers = peer.run(*peer.up(),
+                       *(f"write 1 {imm(i, off, DEPTH)} {i} 0 {write}" for i in range(DEPTH)),
+                       f"write 1 {imm(0, off, DEPTH)} 0 0", "alive 0 20000")
     assert answers[-1] == ["gone"]
     pair.server.do("delay 0")
     assert pair.server.status()["srv_requests"] == before + DEPTH
