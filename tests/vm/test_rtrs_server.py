@@ -271,6 +271,16 @@ def test_keys(hosts: Hosts) -> None:
     pair = Pair(hosts(2, links=2, mem=768), "always_invalidate=Y", *SIZE)
     peer = peer_of(pair)
     off, write = echo_write(0, b"x" * 64)
+    # While the request is worked on.
+    pair.server.do("delay 2000")
+    answers = peer.run(*peer.up(), "save 2", f"write 1 {imm(2, off, DEPTH)} 2 0 {write}",
+                       "write 1 - =2 0 00", "alive 0 20000")
+    assert answers[5] == ["sent"]
+    assert answers[6][0] == "failed"
+    assert answers[7] == ["gone"]
+    pair.server.do("delay 0")
+    no_session(pair)
+    # Once it is answered.
     answers = peer.run(*peer.up(), "save 2", f"write 1 {imm(2, off, DEPTH)} 2 0 {write}",
                        "recv 1 20000", "write 1 - 2 0 00", "write 1 - =2 0 00", "alive 0 20000")
     assert answers[7] == ["sent"]
