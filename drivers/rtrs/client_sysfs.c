@@ -299,7 +299,8 @@ int clt_sysfs_add_path(struct clt_path *path)
  */
 void clt_sysfs_del_path(struct clt_path *path)
 {
-	kobject_del(&path->kobj);
+	if (path->kobj.state_in_sysfs)
+		kobject_del(&path->kobj);
 }
 
 /* ---------------------------------------------------------------- a session */
