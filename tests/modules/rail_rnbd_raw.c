@@ -184,6 +184,7 @@ static const struct file_operations control_fops = {
 static const struct file_operations data_fops = {
 	.owner	= THIS_MODULE,
 	.read	= data_read,
+	.llseek	= default_llseek,
 };
 
 static int __init raw_init(void)

@@ -218,4 +218,6 @@ class Disk:
 
     def fio_command(self, *args: str) -> list[str]:
         return ["fio", "--name=x", f"--filename={self.dev}", "--direct=1", "--ioengine=libaio",
-                "--verify=crc32c", "--verify_fatal=1", "--group_reporting", *args]
+                "--verify=crc32c", "--verify_fatal=1", "--group_reporting",
+                # Where a disk has gone it would make a file of its name.
+                "--allow_file_create=0", *args]
