@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Who is let in: how much memory clients may have, of what size a session is. */
-#include <linux/in.h>
-#include <linux/in6.h>
 #include <linux/mm.h>
-#include <net/ipv6.h>
-#include <rdma/ib.h>
+
+#include <rail/addr.h>
 
 #include "server.h"
 
@@ -70,20 +68,9 @@ int rsrv_params(struct rail_rtrs_params *params)
  */
 bool rsrv_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
-	if (a->ss_family != b->ss_family)
-		return false;
-	switch (a->ss_family) {
-	case AF_INET:
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	case AF_INET6:
-		return ipv6_addr_equal(&((const struct sockaddr_in6 *)a)->sin6_addr,
-				       &((const struct sockaddr_in6 *)b)->sin6_addr);
-	case AF_IB:
-		return !memcmp(&((const struct sockaddr_ib *)a)->sib_addr,
-			       &((const struct sockaddr_ib *)b)->sib_addr,
-			       sizeof(struct ib_addr));
-	default:
-		return false;
-	}
+	struct sockaddr_storage a_host = *a, b_host = *b;
+
+	rail_addr_set_port((struct sockaddr *)&a_host, 0);
+	rail_addr_set_port((struct sockaddr *)&b_host, 0);
+	return rail_addr_equal((struct sockaddr *)&a_host, (struct sockaddr *)&b_host);
 }
