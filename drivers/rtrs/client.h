@@ -12,7 +12,8 @@
  * clt_path	a path. Made with the session or by add_path; removed from clt->paths, then, an RCU
  *		grace period and the last sysfs reference later, freed.
  * clt_conn	a connection of a path; one array a path, as long as the path. Its rail_conn,
- *		receives and buffers are made for each attempt to connect and die in clt_path_teardown().
+ *		receives and buffers are made for each attempt, and die in
+ *		clt_path_teardown().
  * clt_slot	what a path has for a request: the chunk's address and key at the server, a header
  *		buffer, a memory region. Made and unmade as the rail_conn is.
  *
@@ -40,8 +41,8 @@
  *
  * Tear-down: not usable for new requests; all connections closed and waited for: no completion is
  * to come, no peer can reach memory through them; an RCU grace period: nobody is submitting any
- * more; heartbeat stopped; regions given back, so that every key is dead; data unmapped; buffers, pools,
- * protection domain given back; requests sent elsewhere.
+ * more; heartbeat stopped; regions given back, so that every key is dead; data unmapped; buffers,
+ * pools, protection domain given back; requests sent elsewhere.
  *
  * A request's life (clt_req.state)
  * --------------------------------
@@ -52,8 +53,8 @@
  *	 '------> WAITING ---> IDLE		timeout, cancel, close
  *
  *	FLYING	req->path has it. It ends when req->pending is 0: its send completed (the device
- *		does not read its memory any more), the answer is here, and a local invalidation, if any,
- *		completed. If the path dies first, the teardown has it.
+ *		does not read its memory any more), the answer is here, and a local invalidation,
+ *		if any, completed. If the path dies first, the teardown has it.
  *	WAITING	in clt->waiting, for a path
  *
  * There is one owner at any time: the submitter until the post; completions while FLYING; the

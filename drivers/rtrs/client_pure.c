@@ -80,8 +80,9 @@ static u64 lane_service(const struct clt_lane *lane, const struct clt_turn *turn
 }
 
 /*
- * When its next request would begin, on the clock that service given makes. A lane that was away, or
- * had been slow once, has no claim on the time it missed: it may be one request behind, no more.
+ * When its next request would begin, on the clock that service given makes. A lane that was away,
+ * or had been slow once, has no claim on the time it missed: it may be one request behind, no
+ * more.
  */
 static u64 lane_start(const struct clt_lane *lane, const struct clt_turn *turn, u64 service)
 {

@@ -325,6 +325,12 @@ static u16 clt_port(struct rail_clt *clt)
 	return port;
 }
 
+/* Or there is no point in waiting for it. */
+static bool path_tried(struct clt_path *path)
+{
+	return test_bit(CLT_PATH_TRIED, &path->flags) || READ_ONCE(path->clt->closing);
+}
+
 static ssize_t add_path_store(struct device *dev, struct device_attribute *attr, const char *buf,
 			      size_t count)
 {
@@ -348,8 +354,7 @@ static ssize_t add_path_store(struct device *dev, struct device_attribute *attr,
 		return err;
 	}
 	clt_path_want(path, CLT_WANT_ON);
-	wait_event_idle(clt->wait, test_bit(CLT_PATH_TRIED, &path->flags) ||
-				   READ_ONCE(clt->closing));
+	wait_event_idle(clt->wait, path_tried(path));
 	if (!path->was_up)
 		err = path->error ?: -ENOLINK;
 	else

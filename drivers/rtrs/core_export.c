@@ -4,7 +4,7 @@
 #include <rail/wire/rnbd.h>
 #include <rail/wire/rtrs.h>
 
-#define WIRE(fn)	EXPORT_SYMBOL_GPL(fn)
+#define WIRE	EXPORT_SYMBOL_GPL
 
 WIRE(rail_rtrs_reason_text);
 WIRE(rail_rtrs_params_init);
