@@ -74,8 +74,8 @@ static_assert(offsetof(struct rail_rnbd_sess_info, reserved) == 5);
 /*
  * What two ends that are both RAIL say to each other in bytes that others send as zeros and do not
  * look at: they tell one another, in the first SESS_INFO of a session, that they know of it. After
- * that, a SESS_INFO that asks for sizes is answered with those devices whose size is not, or at some
- * time was not, what OPEN said; they follow the answer itself.
+ * that, a SESS_INFO that asks for sizes is answered with those devices whose size is not, or once
+ * was not, what OPEN said; they follow the answer itself.
  */
 #define RAIL_RNBD_EXT_MAGIC	0x4c494152	/* "RAIL" */
 
