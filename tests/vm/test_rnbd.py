@@ -64,8 +64,8 @@ def texts_in(host: Host, path: str) -> dict[str, str]:
 def check_abi(client: Client, server: Server, disk: Disk, device: str, poll_queues: int = 0) -> None:
     """What scripts know of both ends: files, their texts, links."""
     usage = client.host.get(MAP).decode()
-    assert usage.startswith('Usage: echo "sessname=')
-    assert "> map_device\n" in usage
+    assert usage.startswith('Usage: echo "[dest_port=')
+    assert '" > map_device\n\naddr ::= [ ip:<ipv4> | ip:<ipv6> | gid:<gid> ]\n' in usage
     name = disk.attr("mapping_path")
     link = client.host.run(["readlink", "-f", f"{LINKS}/{name.replace('/', '!')}@s1"])
     assert link.stdout.strip() == f"/sys/devices/virtual/block/{disk.name}"

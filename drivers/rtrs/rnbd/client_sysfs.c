@@ -166,7 +166,7 @@ static const struct kobj_type dev_ktype = {
 static ssize_t map_device_show(struct device *device, struct device_attribute *attr, char *page)
 {
 	return sysfs_emit(page,
-			  "Usage: echo \"sessname=<name of the rtrs session> path=<[srcaddr,]dstaddr> [path=<[srcaddr,]dstaddr>] device_path=<full path on remote side> [access_mode=<ro|rw|migration>] [dest_port=<port>] [nr_poll_queues=<number>] [no_path_timeout=<seconds>]\" > %s\n\naddr ::= [ ip:<ipv4> | ip:<ipv6> | gid:<gid> ]\n",
+			  "Usage: echo \"[dest_port=server port number] sessname=<name of the rtrs session> path=<[srcaddr@]dstaddr> [path=<[srcaddr@]dstaddr>] device_path=<full path on remote side> [access_mode=<ro|rw|migration>] [nr_poll_queues=<number of queues>] [no_path_timeout=<seconds>]\" > %s\n\naddr ::= [ ip:<ipv4> | ip:<ipv6> | gid:<gid> ]\n",
 			  attr->attr.name);
 }
 
