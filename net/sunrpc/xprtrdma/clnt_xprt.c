@@ -467,7 +467,7 @@ unsigned int clnt_setting_inline_write(void)
 /**
  * rail_clnt_init - the client is there to be mounted with
  *
- * Return: 0 or an error, having said what is wrong.
+ * Return: 0 or an error; -EEXIST when another module is there to be mounted with.
  */
 int rail_clnt_init(void)
 {
@@ -477,13 +477,8 @@ int rail_clnt_init(void)
 	if (!clnt_settings_header)
 		return -ENOMEM;
 	err = xprt_register_transport(&clnt_class);
-	if (err) {
+	if (err)
 		unregister_sysctl_table(clnt_settings_header);
-		if (err == -EEXIST)
-			pr_err("another module provides sunrpc's transport class \"rdma\": unload it (it may be built into the kernel or loaded under another name), then load this one again\n");
-		else
-			pr_err("sunrpc takes no transport class \"rdma\" (%pe)\n", ERR_PTR(err));
-	}
 	return err;
 }
 

@@ -3,16 +3,23 @@
 #include <linux/module.h>
 #include "rpcrdma_priv.h"
 
+#undef pr_fmt
+#define pr_fmt(fmt) "rpcrdma: " fmt
+
 static int __init rpcrdma_init(void)
 {
 	int err;
 
 	err = rail_svc_init();
-	if (err)
-		return err;
-	err = rail_clnt_init();
-	if (err)
-		rail_svc_exit();
+	if (!err) {
+		err = rail_clnt_init();
+		if (err)
+			rail_svc_exit();
+	}
+	if (err == -EEXIST)
+		pr_err("another module provides sunrpc's transport class \"rdma\": unload it (it may be built into the kernel or loaded under another name), then load this one again\n");
+	else if (err)
+		pr_err("cannot offer sunrpc a transport class \"rdma\" (%pe)\n", ERR_PTR(err));
 	return err;
 }
 
