@@ -78,6 +78,9 @@
 /* Receives for what costs the sender no credit: errors, DONE. */
 #define RSVC_SPARE_RECVS	4
 
+/* Receives are posted again so many at a time; as many more there are. */
+#define RSVC_RECV_BATCH		8
+
 /* Requests to connect that nfsd has not looked at yet. */
 #define RSVC_BACKLOG		128
 
@@ -235,7 +238,8 @@ struct rsvc_listener {
  * @users: between rsvc_enter() and rsvc_leave(), and one until closing
  * @left: completed when @users is 0
  * @unsent: replies and errors built and not yet told of
- * @lock: the lists below, @back, @pulls, @starved
+ * @lock: the lists below, @repost, @back, @pulls, @starved
+ * @repost: receives that wait to be posted again
  * @ready: calls that wait for a thread
  * @pulled: calls whose read chunks are there
  * @pulls: pulls in flight
@@ -271,6 +275,7 @@ struct rsvc_conn {
 	atomic_t unsent;
 
 	spinlock_t lock;
+	struct rail_recv_batch repost;
 	struct list_head ready;
 	struct list_head pulled;
 	u32 pulls;
@@ -375,6 +380,9 @@ enum rsvc_stat {
 	RSVC_STAT_READ,
 	RSVC_STAT_WRITE,
 	RSVC_STAT_SQ_STARVE,
+	RSVC_STAT_RQ_STARVE,
+	/* What the well-known names of no meaning here show; always 0. */
+	RSVC_STAT_NONE,
 	RSVC_NR_STATS,
 };
 

@@ -80,6 +80,7 @@ struct rsvc_conn *rsvc_conn_alloc(struct rsvc_listener *l, struct rail_conn *rai
 	c->rail = rail;
 	rsvc_set_addresses(c);
 	spin_lock_init(&c->lock);
+	rail_recv_batch_init(&c->repost);
 	INIT_LIST_HEAD(&c->ready);
 	INIT_LIST_HEAD(&c->pulled);
 	INIT_LIST_HEAD(&c->doomed);
@@ -96,7 +97,7 @@ struct rsvc_conn *rsvc_conn_alloc(struct rsvc_listener *l, struct rail_conn *rai
 	c->head_size = self.send_max;
 	c->max_calls = rsvc_calls(serv, self.recv_max);
 	c->max_unsent = 2 * c->max_calls;
-	c->nr_calls = c->max_calls + RSVC_BACK_SLOTS + RSVC_SPARE_RECVS;
+	c->nr_calls = c->max_calls + RSVC_BACK_SLOTS + RSVC_SPARE_RECVS + RSVC_RECV_BATCH;
 	c->max_pages = DIV_ROUND_UP(serv->sv_max_mesg, PAGE_SIZE) + 1;
 	c->rules = (struct rail_rpcrdma_rules) {
 		.max_msg = serv->sv_max_mesg,
@@ -134,19 +135,27 @@ static void rsvc_recv_add(struct rail_recv_batch *batch, struct rsvc_call *call)
 }
 
 /**
- * rsvc_call_post - a call is done with: its buffer takes another message
+ * rsvc_call_post - a call is done with: its buffer takes another message, by and by
  * @call: nobody looks at it any more
  *
- * Context: any. When the connection is closing nothing happens.
+ * What waits here are never receives that were granted: RSVC_RECV_BATCH more were made.
+ *
+ * Context: any but irq. When the connection is closing nothing happens.
  */
 void rsvc_call_post(struct rsvc_call *call)
 {
+	struct rsvc_conn *c = call->conn;
 	struct rail_recv_batch batch;
 
 	call->nr_payloads = 0;
-	rail_recv_batch_init(&batch);
-	rsvc_recv_add(&batch, call);
-	rail_post_recvs(call->conn->rail, &batch);
+	spin_lock(&c->lock);
+	rsvc_recv_add(&c->repost, call);
+	batch = c->repost;
+	if (batch.n >= RSVC_RECV_BATCH)
+		rail_recv_batch_init(&c->repost);
+	spin_unlock(&c->lock);
+	if (batch.n >= RSVC_RECV_BATCH)
+		rail_post_recvs(c->rail, &batch);
 }
 
 static int rsvc_make_calls(struct rsvc_conn *c)

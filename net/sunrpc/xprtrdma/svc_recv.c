@@ -377,8 +377,10 @@ int rsvc_recvfrom(struct svc_rqst *rqstp)
 	struct rsvc_call *call = rsvc_next_call(c);
 
 	rqstp->rq_xprt_ctxt = NULL;
-	if (!call)
+	if (!call) {
+		percpu_counter_inc(&rsvc_stats[RSVC_STAT_RQ_STARVE]);
 		goto none;
+	}
 	if (call->pull && call->pull->failed) {
 		rsvc_io_put(call->pull);
 		call->pull = NULL;

@@ -13,10 +13,18 @@
 unsigned int rsvc_max_requests = 64;
 unsigned int rsvc_max_req_size = 4096;
 
+/*
+ * Known to scripts; how many reads a connection has outstanding, the device and the connection
+ * manager decide: the value is kept, no more.
+ */
+static unsigned int rsvc_max_reads = 32;
+
 struct percpu_counter rsvc_stats[RSVC_NR_STATS];
 
 static unsigned int rsvc_requests_min = RSVC_REQUESTS_MIN;
 static unsigned int rsvc_requests_max = RSVC_REQUESTS_MAX;
+static unsigned int rsvc_reads_min = 1;
+static unsigned int rsvc_reads_max = 4096;
 static unsigned int rsvc_req_size_min = RSVC_REQ_SIZE_MIN;
 static unsigned int rsvc_req_size_max = RSVC_REQ_SIZE_MAX;
 
@@ -86,10 +94,24 @@ static struct ctl_table rsvc_table[] = {
 		.extra1 = &rsvc_req_size_min,
 		.extra2 = &rsvc_req_size_max,
 	},
+	{
+		.procname = "max_outbound_read_requests",
+		.data = &rsvc_max_reads,
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec_minmax,
+		.extra1 = &rsvc_reads_min,
+		.extra2 = &rsvc_reads_max,
+	},
 	RSVC_COUNTER("rdma_stat_recv", RSVC_STAT_RECV),
 	RSVC_COUNTER("rdma_stat_read", RSVC_STAT_READ),
 	RSVC_COUNTER("rdma_stat_write", RSVC_STAT_WRITE),
 	RSVC_COUNTER("rdma_stat_sq_starve", RSVC_STAT_SQ_STARVE),
+	RSVC_COUNTER("rdma_stat_rq_starve", RSVC_STAT_RQ_STARVE),
+	RSVC_COUNTER("rdma_stat_rq_poll", RSVC_STAT_NONE),
+	RSVC_COUNTER("rdma_stat_rq_prod", RSVC_STAT_NONE),
+	RSVC_COUNTER("rdma_stat_sq_poll", RSVC_STAT_NONE),
+	RSVC_COUNTER("rdma_stat_sq_prod", RSVC_STAT_NONE),
 	RAIL_CTL_END
 };
 
