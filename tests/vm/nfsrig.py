@@ -11,10 +11,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from railvm import Host
+from railvm.agent import Process
+
+SOAK = os.environ.get("SOAK") == "1"
+FILES = Path(__file__).with_name("nfs_files.py")
 
 PORT = 20049
 EXPORT = "/srv/nfs"
@@ -28,14 +35,59 @@ done
 mkdir -p /var/lib/nfs/sm /var/lib/nfs/sm.bak /var/lib/nfs/v4recovery /var/lib/nfs/rpc_pipefs
 touch /var/lib/nfs/etab /var/lib/nfs/rmtab /var/lib/nfs/xtab
 modprobe -a nfsd lockd
-# Nobody has locks to reclaim, and while somebody might, no delegations are given.
-echo 1 >/proc/sys/fs/nfs/nlm_grace_period
+# While somebody might have locks to reclaim no delegations are given. lockd rounds the period up to
+# a multiple of its timeout, whose least is 3 s.
+echo 3 >/proc/sys/fs/nfs/nlm_timeout
+echo 3 >/proc/sys/fs/nfs/nlm_grace_period
 mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
 mountpoint -q /var/lib/nfs/rpc_pipefs ||
     mount -t rpc_pipefs sunrpc /var/lib/nfs/rpc_pipefs
 rpcinfo -p 127.0.0.1 >/dev/null 2>&1 || rpcbind -w
 rpcinfo -u 127.0.0.1 mountd >/dev/null 2>&1 || rpc.mountd
 """
+
+
+def work(host: Host, path: str, *args: str, timeout: float = 100) -> str:
+    """What nfs_files.py says, having been content with all it saw."""
+    return host.run(["/usr/bin/python3", str(FILES), path, *args], timeout=timeout).stdout
+
+
+def agree(server: Host, sums: str, where: str = EXPORT) -> None:
+    """The server has the same bytes, by a way that does not lead through us."""
+    wanted = {name: digest for name, digest in map(str.split, sums.splitlines())}
+    there = server.run(["sha256sum", *(f"{where}/{name}" for name in wanted)]).stdout
+    assert dict(zip(wanted, (line.split()[0] for line in there.splitlines()))) == wanted
+
+
+class Load:
+    """Files written and read over and over, each looked at."""
+
+    def __init__(self, host: Host, where: str, seed: int = 1) -> None:
+        host.run("rm -f /run/stop")
+        self.host = host
+        self.process = host.start(["/usr/bin/python3", str(FILES), where, str(seed), "--load"])
+        self.more(1)
+
+    def rounds(self) -> int:
+        return self.process.stdout.count("round")
+
+    def more(self, count: int = 2, timeout: float = 60) -> None:
+        """Wait until it has made so many rounds from now on."""
+        self.process.wait_output(rf"round {self.rounds() + count}\b", timeout)
+
+    def stop(self, timeout: float = 60) -> None:
+        self.host.run(": >/run/stop")
+        self.process.wait(timeout, check=True)
+
+
+def unload(*hosts: Host, timeout: float = 30) -> None:
+    """Our modules go. A transport that was just given up may take a moment to be gone."""
+    for host in hosts:
+        end = time.monotonic() + timeout * host.factor
+        while host.run(["rmmod", "rpcrdma"], check=False).status:
+            assert time.monotonic() < end, "rpcrdma is still in use"
+            time.sleep(0.2)
+        host.rmmod("rail_verbs")
 
 
 @dataclass
@@ -146,3 +198,15 @@ class NfsServer:
         client.run(["mount", "-t", "nfs", "-o", f"proto={proto},{options}", f"{name}:{path}",
                     where], timeout=timeout)
         return Mount(client, where)
+
+    def wait_delegation(self, client: Host, path: str, timeout: float = 20) -> Process:
+        """Open a file for reading, until nfsd gives a delegation with it (lockd has a grace)."""
+        end = time.monotonic() + timeout * client.factor
+        while True:
+            reader = client.start(f"exec 3<{path}; cat <&3 >/dev/null; echo open; sleep 1000")
+            reader.wait_output("open", timeout=30)
+            if "type: deleg" in self.host.run("cat /proc/fs/nfsd/clients/*/states").stdout:
+                return reader
+            reader.kill()
+            assert time.monotonic() < end, "nfsd has given no delegation"
+            time.sleep(0.5)

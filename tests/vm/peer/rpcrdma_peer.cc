@@ -4,6 +4,8 @@
 // one a line, answers on standard output:
 //
 //   connect ADDRESS PORT [PRIVATE_HEX]   -> connected [PRIVATE_HEX] | refused
+//   listen PORT                          -> listening
+//   accept [PRIVATE_HEX]                 -> accepted [PRIVATE_HEX] | refused
 //   mr NAME BYTES [HEX]                  -> mr NAME        memory the other end may read and write
 //   send HEX                             -> sent | failed STATUS
 //   recv MILLISECONDS                    -> recv HEX [inval] | nothing | gone
@@ -11,7 +13,8 @@
 //   sleep MILLISECONDS
 //   close                                -> closed
 //
-// In HEX, {NAME.key} stands for 4 bytes, {NAME.addr} and {NAME.addr+N} for 8 bytes; blanks count for nothing.
+// In HEX, {NAME.key} stands for 4 bytes, {NAME.addr} and {NAME.addr+N} for 8 bytes, {xid} for the first 4
+// bytes of what was received last; blanks count for nothing.
 #include <infiniband/verbs.h>
 #include <netdb.h>
 #include <rdma/rdma_cma.h>
@@ -42,6 +45,8 @@ struct Memory {
 class Peer {
 public:
     void connect(const std::string& address, const std::string& port, const std::string& priv);
+    void listen(const std::string& port);
+    void accept(const std::string& priv);
     void memory(const std::string& name, size_t size, const std::string& hex);
     void send(const std::string& hex);
     void receive(int ms);
@@ -51,11 +56,15 @@ public:
 private:
     std::vector<uint8_t> parse(const std::string& hex) const;
     bool event(rdma_cm_event_type wanted);
+    void make_qp();
+    rdma_conn_param param(const std::vector<uint8_t>& data) const;
     void post(size_t nr);
     bool poll(ibv_cq* cq, ibv_wc* wc, int ms) const;
 
     rdma_event_channel* channel_ = rdma_create_event_channel();
     rdma_cm_id* id_ = nullptr;
+    rdma_cm_id* listener_ = nullptr;
+    uint32_t xid_ = 0;
     ibv_pd* pd_ = nullptr;
     ibv_cq* send_cq_ = nullptr;
     ibv_cq* recv_cq_ = nullptr;
@@ -94,6 +103,11 @@ std::vector<uint8_t> Peer::parse(const std::string& text) const {
         } else if (text[i] == '{') {
             const size_t end = text.find('}', i);
             const std::string word = text.substr(i + 1, end - i - 1);
+            i = end + 1;
+            if (word == "xid") {
+                put(bytes, xid_, 4);
+                continue;
+            }
             const size_t dot = word.find('.');
             const Memory& memory = memory_.at(word.substr(0, dot));
             const std::string what = word.substr(dot + 1);
@@ -105,7 +119,6 @@ std::vector<uint8_t> Peer::parse(const std::string& text) const {
                     plus == std::string::npos ? 0 : std::strtoull(what.c_str() + plus, nullptr, 0);
                 put(bytes, reinterpret_cast<uint64_t>(memory.bytes.data()) + more, 8);
             }
-            i = end + 1;
         } else {
             bytes.push_back(
                 static_cast<uint8_t>(std::strtoul(text.substr(i, 2).c_str(), nullptr, 16)));
@@ -119,7 +132,8 @@ bool Peer::event(rdma_cm_event_type wanted) {
     rdma_cm_event* event = nullptr;
     if (rdma_get_cm_event(channel_, &event)) die("rdma_get_cm_event");
     const bool ok = event->event == wanted;
-    if (ok && wanted == RDMA_CM_EVENT_ESTABLISHED && event->param.conn.private_data)
+    if (ok && wanted == RDMA_CM_EVENT_CONNECT_REQUEST) id_ = event->id;
+    if (ok && wanted != RDMA_CM_EVENT_ROUTE_RESOLVED && event->param.conn.private_data)
         private_ = hex(static_cast<const uint8_t*>(event->param.conn.private_data),
                        event->param.conn.private_data_len);
     if (!ok) say(std::string("event ") + rdma_event_str(event->event));
@@ -138,16 +152,7 @@ void Peer::post(size_t nr) {
     ibv_post_recv(id_->qp, &wr, &bad);
 }
 
-void Peer::connect(const std::string& address, const std::string& port, const std::string& priv) {
-    addrinfo* info = nullptr;
-    if (getaddrinfo(address.c_str(), port.c_str(), nullptr, &info)) die("getaddrinfo");
-    if (rdma_create_id(channel_, &id_, nullptr, RDMA_PS_TCP)) die("rdma_create_id");
-    if (rdma_resolve_addr(id_, nullptr, info->ai_addr, 2000)) die("rdma_resolve_addr");
-    if (!event(RDMA_CM_EVENT_ADDR_RESOLVED) || rdma_resolve_route(id_, 2000) ||
-        !event(RDMA_CM_EVENT_ROUTE_RESOLVED))
-        return say("refused");
-    freeaddrinfo(info);
-
+void Peer::make_qp() {
     pd_ = ibv_alloc_pd(id_->verbs);
     send_cq_ = ibv_create_cq(id_->verbs, 64, nullptr, nullptr, 0);
     recv_cq_ = ibv_create_cq(id_->verbs, 2 * kReceives, nullptr, nullptr, 0);
@@ -163,8 +168,10 @@ void Peer::connect(const std::string& address, const std::string& port, const st
     out_.mr = ibv_reg_mr(pd_, out_.bytes.data(), out_.bytes.size(), IBV_ACCESS_LOCAL_WRITE);
     if (!in_.mr || !out_.mr) die("ibv_reg_mr");
     for (size_t i = 0; i < kReceives; i++) post(i);
+}
 
-    const std::vector<uint8_t> data = parse(priv);
+// Points into @data.
+rdma_conn_param Peer::param(const std::vector<uint8_t>& data) const {
     rdma_conn_param param{};
     param.private_data = data.data();
     param.private_data_len = static_cast<uint8_t>(data.size());
@@ -172,7 +179,42 @@ void Peer::connect(const std::string& address, const std::string& port, const st
     param.initiator_depth = 16;
     param.retry_count = 7;
     param.rnr_retry_count = 7;
-    if (rdma_connect(id_, &param) || !event(RDMA_CM_EVENT_ESTABLISHED)) return say("refused");
+    return param;
+}
+
+void Peer::listen(const std::string& port) {
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_port = htons(static_cast<uint16_t>(std::stoul(port)));
+    if (rdma_create_id(channel_, &listener_, nullptr, RDMA_PS_TCP) ||
+        rdma_bind_addr(listener_, reinterpret_cast<sockaddr*>(&any)) || rdma_listen(listener_, 8))
+        die("rdma_listen");
+    say("listening");
+}
+
+void Peer::accept(const std::string& priv) {
+    if (!event(RDMA_CM_EVENT_CONNECT_REQUEST)) return say("refused");
+    make_qp();
+    const std::vector<uint8_t> data = parse(priv);
+    rdma_conn_param how = param(data);
+    if (rdma_accept(id_, &how) || !event(RDMA_CM_EVENT_ESTABLISHED)) return say("refused");
+    say("accepted " + private_);
+}
+
+void Peer::connect(const std::string& address, const std::string& port, const std::string& priv) {
+    addrinfo* info = nullptr;
+    if (getaddrinfo(address.c_str(), port.c_str(), nullptr, &info)) die("getaddrinfo");
+    if (rdma_create_id(channel_, &id_, nullptr, RDMA_PS_TCP)) die("rdma_create_id");
+    if (rdma_resolve_addr(id_, nullptr, info->ai_addr, 2000)) die("rdma_resolve_addr");
+    if (!event(RDMA_CM_EVENT_ADDR_RESOLVED) || rdma_resolve_route(id_, 2000) ||
+        !event(RDMA_CM_EVENT_ROUTE_RESOLVED))
+        return say("refused");
+    freeaddrinfo(info);
+
+    make_qp();
+    const std::vector<uint8_t> data = parse(priv);
+    rdma_conn_param how = param(data);
+    if (rdma_connect(id_, &how) || !event(RDMA_CM_EVENT_ESTABLISHED)) return say("refused");
     say("connected " + private_);
 }
 
@@ -219,7 +261,9 @@ void Peer::receive(int ms) {
     ibv_wc wc{};
     if (!poll(recv_cq_, &wc, ms)) return say("nothing");
     if (wc.status != IBV_WC_SUCCESS) return say("gone");
-    std::string text = "recv " + hex(in_.bytes.data() + wc.wr_id * kMessage, wc.byte_len);
+    const uint8_t* data = in_.bytes.data() + wc.wr_id * kMessage;
+    xid_ = uint32_t{data[0]} << 24 | data[1] << 16 | data[2] << 8 | data[3];
+    std::string text = "recv " + hex(data, wc.byte_len);
     if (wc.wc_flags & IBV_WC_WITH_INV) text += " inval";
     say(text);
     post(wc.wr_id);
@@ -248,6 +292,12 @@ int main() {
             words >> name >> second;
             std::getline(words, rest);
             peer.connect(name, second, rest);
+        } else if (command == "listen") {
+            words >> name;
+            peer.listen(name);
+        } else if (command == "accept") {
+            std::getline(words, rest);
+            peer.accept(rest);
         } else if (command == "mr") {
             words >> name >> a;
             std::getline(words, rest);

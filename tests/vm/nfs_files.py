@@ -1,0 +1,166 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Works on a mount from inside a virtual host, in one process since forks are slow there, and looks
+whether what comes back is what went.
+
+    nfs_files.py DIR [SEED]          once; prints "NAME SHA256" of each file, for the server to agree
+    nfs_files.py DIR SEED --load     over and over: "round N" after each, until /run/stop is there
+    nfs_files.py FILE --acl COUNT    give it an ACL of so many users, and read that back
+    nfs_files.py FILE --xattr BYTES  give it a user attribute of that size, and read that back
+"""
+
+import errno
+import hashlib
+import mmap
+import os
+import random
+import struct
+import sys
+
+# Around the inline thresholds, a page, a region of memory, and odd ones.
+SIZES = (1, 3, 1000, 2900, 3900, 4095, 4096, 4097, 65536, 1048577)
+NAMES = 100
+LINK = "directory/" * 300
+
+
+def content(seed: int, size: int) -> bytes:
+    return random.Random(seed * 4000037 + size).randbytes(size)
+
+
+def forget() -> None:
+    with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as file:
+        file.write("3")
+
+
+def save(path: str, data: bytes, at: int = 0) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        while at < len(data):
+            at += os.pwrite(fd, data[at:], at)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def same(path: str, data: bytes) -> None:
+    with open(path, "rb") as file:
+        got = file.read()
+    if got != data:
+        wrong = next((i for i, (a, b) in enumerate(zip(got, data)) if a != b), None)
+        raise SystemExit(f"{path}: {len(got)} of {len(data)} bytes, first wrong one at {wrong}")
+
+
+def files(top: str, seed: int) -> None:
+    for size in SIZES:
+        save(f"{top}/f{size}", content(seed, size))
+    forget()
+    for size in SIZES:
+        data = content(seed, size)
+        same(f"{top}/f{size}", data)
+        print(f"f{size}", hashlib.sha256(data).hexdigest())
+
+
+def direct(top: str, seed: int) -> None:
+    """Past the page cache, at odd places and in odd sizes."""
+    data = content(seed, 1 << 20)
+    save(f"{top}/direct", data)
+    fd = os.open(f"{top}/direct", os.O_RDWR | os.O_DIRECT)
+    with mmap.mmap(-1, 1 << 20) as memory:
+        for at, size in ((0, 1 << 19), (4096, 12288), (512, 1536), (1 << 19, 1 << 19)):
+            memory[:size] = content(seed + 1, size)
+            if os.pwritev(fd, [memoryview(memory)[:size]], at) != size:
+                raise SystemExit("short write")
+            data = data[:at] + content(seed + 1, size) + data[at + size:]
+        if os.preadv(fd, [memory], 0) != len(data) or memory[:] != data:
+            raise SystemExit("O_DIRECT: other data")
+    os.close(fd)
+    forget()
+    same(f"{top}/direct", data)
+
+
+def mapped(top: str, seed: int) -> None:
+    data = content(seed, 300000)
+    with open(f"{top}/mapped", "w+b") as file:
+        file.truncate(len(data))
+        with mmap.mmap(file.fileno(), len(data)) as memory:
+            memory[:] = data
+    forget()
+    same(f"{top}/mapped", data)
+
+
+def names(top: str) -> None:
+    where = f"{top}/names"
+    os.mkdir(where)
+    wanted = {f"a-rather-long-name-of-a-file-{i}" for i in range(NAMES)}
+    for name in wanted:
+        os.mknod(f"{where}/{name}")
+    os.symlink("short", f"{where}/short")
+    os.symlink(LINK, f"{where}/long")
+    forget()
+    with os.scandir(where) as entries:
+        got = {entry.name for entry in entries if entry.stat(follow_symlinks=False).st_nlink}
+    if got != wanted | {"short", "long"}:
+        raise SystemExit(f"{where}: other names: {got ^ wanted}")
+    if os.readlink(f"{where}/long") != LINK or os.readlink(f"{where}/short") != "short":
+        raise SystemExit("another link")
+    for name in got:
+        os.unlink(f"{where}/{name}")
+    os.rmdir(where)
+
+
+def acl(path: str, count: int) -> None:
+    def entry(tag: int, who: int = 0xffffffff) -> bytes:
+        return struct.pack("<HHI", tag, 4, who)
+
+    value = struct.pack("<I", 2) + entry(1)
+    value += b"".join(entry(2, 1000 + i) for i in range(count))
+    value += entry(4) + entry(16) + entry(32)
+    os.setxattr(path, "system.posix_acl_access", value)
+    forget()
+    if os.getxattr(path, "system.posix_acl_access") != value:
+        raise SystemExit("another ACL")
+
+
+def xattr(path: str, size: int) -> None:
+    value = content(size, size)
+    try:
+        os.setxattr(path, "user.rail", value)
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP:
+            raise
+        print("none")
+        return
+    forget()
+    if os.getxattr(path, "user.rail") != value:
+        raise SystemExit("another attribute")
+
+
+def load(top: str, seed: int) -> None:
+    count = 0
+    while not os.path.exists("/run/stop"):
+        for size in (4097, 65536, 300001):
+            save(f"{top}/load{size}", content(seed + count, size))
+        forget()
+        for size in (4097, 65536, 300001):
+            same(f"{top}/load{size}", content(seed + count, size))
+        count += 1
+        print("round", count, flush=True)
+
+
+def main(path: str, *rest: str) -> None:
+    if rest[:1] == ("--acl",):
+        acl(path, int(rest[1]))
+    elif rest[:1] == ("--xattr",):
+        xattr(path, int(rest[1]))
+    elif rest[1:] == ("--load",):
+        load(path, int(rest[0]))
+    else:
+        seed = int(rest[0]) if rest else 1
+        files(path, seed)
+        direct(path, seed)
+        mapped(path, seed)
+        names(path)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
