@@ -106,20 +106,22 @@ static ssize_t reset_all_store(struct kobject *kobj, struct kobj_attribute *attr
 	return count;
 }
 
-static struct kobj_attribute cpu_migration_attr = __ATTR_RO(cpu_migration);
-static struct kobj_attribute cpu_migration_from_attr = __ATTR_RO(cpu_migration_from);
-static struct kobj_attribute cpu_migration_to_attr = __ATTR_RO(cpu_migration_to);
-static struct kobj_attribute reconnects_attr = __ATTR_RO(reconnects);
-static struct kobj_attribute rdma_attr = __ATTR_RO(rdma);
-static struct kobj_attribute reset_all_attr = __ATTR_RW(reset_all);
+#define STATS_FILE(file, mode)	static struct kobj_attribute stats_##file = __ATTR_##mode(file)
+
+STATS_FILE(reset_all, RW);
+STATS_FILE(rdma, RO);
+STATS_FILE(reconnects, RO);
+STATS_FILE(cpu_migration, RO);
+STATS_FILE(cpu_migration_from, RO);
+STATS_FILE(cpu_migration_to, RO);
 
 static struct attribute *path_stats_attrs[] = {
-	&cpu_migration_attr.attr,
-	&cpu_migration_from_attr.attr,
-	&cpu_migration_to_attr.attr,
-	&reconnects_attr.attr,
-	&rdma_attr.attr,
-	&reset_all_attr.attr,
+	&stats_reset_all.attr,
+	&stats_rdma.attr,
+	&stats_reconnects.attr,
+	&stats_cpu_migration.attr,
+	&stats_cpu_migration_from.attr,
+	&stats_cpu_migration_to.attr,
 	NULL
 };
 
