@@ -47,7 +47,7 @@ static const struct rail_stats_desc srv_stats_desc = {
 /* ---- which device is meant ---- */
 
 /* The block device at @path; below @root, if there is one, once all links are followed. */
-static int srv_lookup(const char *path, const char *root, dev_t *dev)
+static int srv_lookup_here(const char *path, const char *root, dev_t *dev)
 {
 	struct path at, top;
 	struct inode *inode;
@@ -73,6 +73,16 @@ static int srv_lookup(const char *path, const char *root, dev_t *dev)
 		*dev = inode->i_rdev;
 put:
 	path_put(&at);
+	return error;
+}
+
+/* In a worker, which has no view of the file system of its own. */
+static int srv_lookup(const char *path, const char *root, dev_t *dev)
+{
+	int error = -ENOENT;
+
+	scoped_with_init_fs()
+		error = srv_lookup_here(path, root, dev);
 	return error;
 }
 
