@@ -90,6 +90,50 @@ def test_inline_sizes(hosts: Hosts) -> None:
 
 
 @SLOW_SERVER
+@pytest.mark.timeout(400)
+def test_faults(hosts: Hosts) -> None:
+    """Faults under load cost time, no data, and leave nothing behind."""
+    cluster = ours(hosts)
+    with served(cluster) as server:
+        client = cluster[0]
+        mount = server.mount(client, "vers=4.1")
+        running = Load(client, mount.where)
+
+        # A link without carrier for 5 s.
+        cluster.link(0).cut()
+        time.sleep(5)
+        cluster.link(0).restore()
+        running.more()
+
+        # The device goes, and another one comes.
+        for _ in range(20 if SOAK else 2):
+            connects = word(mount, CONNECTS)
+            client.nic(0).rdma_del()
+            client.nic(0).rdma_add()
+            wait_connects(mount, connects)
+            running.more()
+
+        # Processes die amid their reads and writes.
+        client.run(f"head -c 4m /dev/urandom >{mount.where}/big; sync")
+        for i in range(50 if SOAK else 4):
+            victim = client.start(f"dd if={mount.where}/big of=/dev/null bs=1M iflag=direct & "
+                                  f"dd if=/dev/zero of={mount.where}/out bs=1M count=50 "
+                                  "oflag=direct & wait")
+            time.sleep(0.2 + 0.1 * (i % 10))
+            victim.kill(9)
+        running.more()
+
+        # nfsd ends and comes back.
+        connects = word(mount, CONNECTS)
+        server.kill()
+        server.nfsd()
+        running.more(timeout=120)
+        assert word(mount, CONNECTS) > connects
+        running.stop()
+        mount.umount()
+
+
+@SLOW_SERVER
 def test_silent_server(hosts: Hosts) -> None:
     """A server that stops answering at all is given up after peer_timeout, and found again."""
     cluster = ours(hosts)

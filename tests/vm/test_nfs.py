@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Not in `make check` yet, for they have not been run: NFS over our transport at both ends.
-
-To run: pytest tests/vm/drafts/nfs_both.py
-"""
+"""NFS over our transport at both ends."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from nfsrig import EXPORT, SOAK, Load, NfsServer, agree, unload, work
 from railvm import Cluster
 from test_nfs_client import CONNECTS, READ_SEGS, REPLY_SEGS, WRITE_SEGS, wait_connects, word
 
-pytestmark = pytest.mark.kernels("stock-6.1", "test-7")
+pytestmark = pytest.mark.kernels("stock-6.1")
 SLOW_SERVER = pytest.mark.allow_log(r"nfs: server .* (not responding|OK)")
 
 Hosts = Callable[..., Cluster]
