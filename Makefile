@@ -26,6 +26,10 @@ uninstall:
 clean:
 	@rm -rf build
 
+.PHONY: demo
+demo:
+	@scripts/demo
+
 .PHONY: check soak check-unit check-kunit check-vm lint docs
 check:
 	@scripts/check
@@ -65,6 +69,9 @@ help:
 	@echo '  make check-kunit  KUnit suites in a virtual host'
 	@echo '  make check-vm     tests on virtual hosts; T=name runs only those with that in their name'
 	@echo '  make lint         static checks of the whole tree'
+	@echo
+	@echo 'To see it'
+	@echo '  make demo         boots two virtual hosts and writes through an NFS mount over RDMA'
 	@echo
 	@echo 'Manual'
 	@echo '  make docs         build Documentation/ into build/docs'

@@ -178,7 +178,9 @@ class NfsServer:
             "    sleep 0.1\n"
             "done\n"
             "umount /proc/fs/nfsd\n"
-            f"umount {self.export}\n", timeout=timeout)
+            f"umount {self.export}\n"
+            # What is left mounted costs a boot: the host would not be used again.
+            "umount /var/lib/nfs/rpc_pipefs /var/lib/nfs || :\n", timeout=timeout)
 
     def mount(self, client: Host, options: str = "vers=4.2", where: str = "/mnt/nfs", *,
               link: int = 0, v6: bool = False, proto: str = "", port: int = PORT,
