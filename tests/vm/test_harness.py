@@ -210,11 +210,14 @@ def _wait_until(condition: Callable[[], bool], limit: float = 10) -> bool:
 
 @everyday
 def test_boots_in_time(hosts: Hosts) -> None:
+    """In ten seconds, if the processors are ours; we may have to share them, with the tests on
+    another kernel for one."""
     times = []
-    for _ in range(3):  # the machine may be busy with something else for a while
+    for _ in range(3):
         a, = hosts(1, links=1, fresh=True)
         times.append(a.boot_seconds)
-        if times[-1] < 10 * a.factor:
+        share = max(1, os.getloadavg()[0] / (os.cpu_count() or 1))
+        if times[-1] < 10 * a.factor * share:
             return
     pytest.fail(f"boots took {times} s")
 
