@@ -24,7 +24,7 @@ from railvm.pool import OUTPUT, Pool, failure_dir
 Hosts = Callable[..., Cluster]
 HERE = Path(__file__).parent
 
-pytestmark = pytest.mark.kernels("stock-6.1", "test-7")
+pytestmark = [pytest.mark.kernels("stock-6.1", "test-7"), pytest.mark.soak("test-7")]
 everyday = pytest.mark.kernels("stock-6.1")
 
 # -- without a host ----------------------------------------------------------

@@ -56,6 +56,7 @@ def test_data(hosts: Hosts) -> None:
         mount.umount()
 
 
+@pytest.mark.soak
 @SLOW_SERVER
 @pytest.mark.timeout(300)
 def test_faults(hosts: Hosts) -> None:

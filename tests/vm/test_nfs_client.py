@@ -73,6 +73,7 @@ def test_versions(hosts: Hosts) -> None:
             mount.umount()
 
 
+@pytest.mark.soak
 def test_inline_sizes(hosts: Hosts) -> None:
     """Small thresholds make long calls, large ones gathered sends."""
     cluster = ours(hosts)
@@ -89,6 +90,7 @@ def test_inline_sizes(hosts: Hosts) -> None:
         set_inline(client, 4096)
 
 
+@pytest.mark.soak
 @SLOW_SERVER
 @pytest.mark.timeout(400)
 def test_faults(hosts: Hosts) -> None:
@@ -133,6 +135,7 @@ def test_faults(hosts: Hosts) -> None:
         mount.umount()
 
 
+@pytest.mark.soak
 @SLOW_SERVER
 def test_silent_server(hosts: Hosts) -> None:
     """A server that stops answering at all is given up after peer_timeout, and found again."""
@@ -155,6 +158,7 @@ def test_silent_server(hosts: Hosts) -> None:
         mount.umount()
 
 
+@pytest.mark.soak
 @SLOW_SERVER
 def test_umount_force(hosts: Hosts) -> None:
     """umount -f under load with a server that died returns, and so does rmmod."""
@@ -176,6 +180,7 @@ def test_umount_force(hosts: Hosts) -> None:
     unload(client, timeout=60)
 
 
+@pytest.mark.soak
 def test_recall(hosts: Hosts) -> None:
     """A delegation is recalled through our connection: the server has no other way to call."""
     cluster = ours(hosts)
@@ -197,6 +202,7 @@ def test_recall(hosts: Hosts) -> None:
             b.run(f"rm {EXPORT}/file; echo one >{EXPORT}/file; chmod 666 {EXPORT}/file")
 
 
+@pytest.mark.soak
 def test_numbers(hosts: Hosts) -> None:
     """The tools of nfs-utils read our numbers; settings stand under their well-known names."""
     cluster = ours(hosts)
@@ -221,6 +227,7 @@ def test_numbers(hosts: Hosts) -> None:
         mount.umount()
 
 
+@pytest.mark.soak
 def test_again_and_again(hosts: Hosts) -> None:
     """Mount, use, unmount, unload, as often as time allows."""
     cluster = ours(hosts)

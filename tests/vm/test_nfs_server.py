@@ -43,6 +43,7 @@ def counter(host: Host, name: str) -> int:
     return int(host.read(f"{STATS}/rdma_stat_{name}"))
 
 
+@pytest.mark.soak
 def test_files(hosts: Hosts) -> None:
     """Each version, by IPv4 and IPv6, and what the counters say of it."""
     with serving(hosts) as (a, server):
@@ -74,6 +75,7 @@ def test_files(hosts: Hosts) -> None:
         mount.umount()
 
 
+@pytest.mark.soak
 def test_recall(hosts: Hosts) -> None:
     """A delegation is recalled over the client's own connection."""
     with serving(hosts) as (a, server):
@@ -93,6 +95,7 @@ def test_recall(hosts: Hosts) -> None:
         mount.umount()
 
 
+@pytest.mark.soak
 @pytest.mark.allow_log(r"nfs: server .* (not responding|OK)")
 def test_ends(hosts: Hosts) -> None:
     """nfsd ends and begins again under load; then the client dies without a word."""
@@ -330,6 +333,7 @@ def test_wire(hosts: Hosts) -> None:
             part(a, server)
 
 
+@pytest.mark.soak
 @pytest.mark.allow_log(r"^(rpcrdma: client|rail: ip:)")
 def test_wire_hostile(hosts: Hosts) -> None:
     """Keys that are none, and messages too long, end their own connection and nothing else."""

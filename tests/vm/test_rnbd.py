@@ -29,7 +29,7 @@ from rnbdrig import (
 Hosts = Callable[..., Cluster]
 Rig = Callable[..., tuple[Client, Server]]
 
-pytestmark = pytest.mark.kernels("stock-6.1", "test-7")
+pytestmark = [pytest.mark.kernels("stock-6.1", "test-7"), pytest.mark.soak("test-7")]
 
 OURS = ("ours", "ours")
 ROLES = [OURS, ("ours", "mainline"), ("mainline", "ours")]
@@ -176,6 +176,7 @@ def test_sysfs(rig: Rig) -> None:
     assert client.host.run(["ls", "/sys/block"]).stdout.count("rnbd") == 0
 
 
+@pytest.mark.soak
 def test_nothing_is_exported(rig: Rig) -> None:
     """Without configuration: EACCES, and the log says what to do; done so, it works."""
     client, server = rig()
@@ -194,6 +195,7 @@ def test_nothing_is_exported(rig: Rig) -> None:
     client.map("ram0").unmap()
 
 
+@pytest.mark.soak
 def test_rights(rig: Rig) -> None:
     """Addresses, networks, patterns of names, and both; disabled, unknown, in use."""
     client, server = rig()
@@ -244,6 +246,7 @@ def write_fails(server: Server, path: str, text: str) -> None:
     assert out.status != 0, text
 
 
+@pytest.mark.soak
 def test_search_path(rig: Rig) -> None:
     """Mainline's way, on request: any disk below a folder, and none out of it."""
     client, server = rig(search="/dev/shm/%SESSNAME%")
@@ -261,6 +264,7 @@ def test_search_path(rig: Rig) -> None:
     server.host.run("rm -r /dev/shm/s1 /dev/shm/s2")
 
 
+@pytest.mark.soak
 def test_modes(rig: Rig) -> None:
     """Any number of readers, one writer, a second one only for a migration."""
     client, server = rig()
@@ -364,6 +368,7 @@ def test_hostile(hosts: Hosts) -> None:
     server.clear()
 
 
+@pytest.mark.soak
 def test_in_use(rig: Rig) -> None:
     """An open disk is unmapped by force alone: its I/O fails, its users live, another one maps it."""
     client, server = rig()
@@ -386,6 +391,7 @@ def test_in_use(rig: Rig) -> None:
     again.unmap()
 
 
+@pytest.mark.soak
 def test_force_close(rig: Rig) -> None:
     """The server takes a disk away: I/O fails and `state` says so; remap_device gets it back."""
     client, server = rig()
@@ -409,6 +415,7 @@ def test_force_close(rig: Rig) -> None:
     other.unmap()
 
 
+@pytest.mark.soak
 @pytest.mark.allow_log(r"null_blk|nullb|I/O error|Buffer I/O")
 def test_device_goes(rig: Rig) -> None:
     """A disk pulled out of the server fails its own I/O; the one beside it does not notice."""
@@ -428,6 +435,7 @@ def test_device_goes(rig: Rig) -> None:
     other.unmap()
 
 
+@pytest.mark.soak
 def test_resize(rig: Rig) -> None:
     """The server's disk grows and shrinks, and so does the client's by itself; what the user writes
     to `resize` holds, and what is beyond the end is refused by the server."""
@@ -453,6 +461,7 @@ def test_resize(rig: Rig) -> None:
 PATHS = "/sys/class/rtrs-client/s1/paths"
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(240)
 def test_paths_lost(rig: Rig) -> None:
     """The only path goes and comes back under load: I/O waits, nothing fails, not a byte is wrong,
@@ -483,6 +492,7 @@ def test_paths_lost(rig: Rig) -> None:
     other.unmap()
 
 
+@pytest.mark.soak
 def test_no_path(rig: Rig) -> None:
     """Without a path I/O fails when its time is up, and a disk is unmapped by force at once."""
     client, server = rig()
@@ -503,6 +513,7 @@ def test_no_path(rig: Rig) -> None:
     other.unmap()
 
 
+@pytest.mark.soak
 def test_poll_queues(rig: Rig) -> None:
     """I/O that is polled for is found by polling."""
     client, server = rig()
@@ -517,6 +528,7 @@ def test_poll_queues(rig: Rig) -> None:
     disk.unmap()
 
 
+@pytest.mark.soak
 def test_filesystem_in_use(rig: Rig) -> None:
     """ext4 made, filled, trimmed and checked; what is freed is freed at the server."""
     client, server = rig()
@@ -537,6 +549,7 @@ def test_filesystem_in_use(rig: Rig) -> None:
     disk.unmap()
 
 
+@pytest.mark.soak
 def test_partition_in_use(rig: Rig) -> None:
     """A partition is seen, when it is made and when its disk is mapped, and keeps its disk in use."""
     client, server = rig()
@@ -558,6 +571,7 @@ def test_partition_in_use(rig: Rig) -> None:
     disk.unmap()
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(300)
 def test_server_reboots(rig: Rig) -> None:
     """The server dies and is there again: what was written meanwhile waits, and arrives."""
@@ -584,6 +598,7 @@ def test_server_reboots(rig: Rig) -> None:
     client.clear()
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(1200 if SOAK else 240)
 def test_many(rig: Rig) -> None:
     """Many mappings on one session, all in use at once."""

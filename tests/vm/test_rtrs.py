@@ -13,7 +13,7 @@ from railvm import Cluster, CommandFailed, Host
 
 Hosts = Callable[..., Cluster]
 
-pytestmark = pytest.mark.kernels("stock-6.1", "test-7")
+pytestmark = [pytest.mark.kernels("stock-6.1", "test-7"), pytest.mark.soak("test-7")]
 
 MORE = 20 if os.environ.get("SOAK") == "1" else 1
 

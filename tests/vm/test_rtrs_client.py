@@ -13,7 +13,7 @@ from rtest import Pair
 
 Hosts = Callable[..., Cluster]
 
-pytestmark = pytest.mark.kernels("stock-6.1", "test-7")
+pytestmark = [pytest.mark.kernels("stock-6.1", "test-7"), pytest.mark.soak("test-7")]
 
 
 @pytest.mark.parametrize("rotation", [1, 0])
@@ -55,6 +55,7 @@ def finish(pair: Pair, errors: int = 0) -> None:
     pair.unload()
 
 
+@pytest.mark.soak
 def test_server_error_and_permits(hosts: Hosts) -> None:
     """The server's errno reaches the user; more requests than permits wait for their turn."""
     pair = two_paths(hosts)
@@ -86,6 +87,7 @@ def test_link_cut_under_load(hosts: Hosts) -> None:
     finish(pair)
 
 
+@pytest.mark.soak
 def test_no_path_for_a_while(hosts: Hosts) -> None:
     """Both paths go: requests wait, then go on in a new session at the server."""
     pair = two_paths(hosts, "timeout=60")
@@ -108,6 +110,7 @@ def test_no_path_for_a_while(hosts: Hosts) -> None:
     finish(pair)
 
 
+@pytest.mark.soak
 def test_no_path_for_too_long(hosts: Hosts) -> None:
     """Requests that waited no_path_timeout fail with ENOLINK; with 0 at once."""
     pair = two_paths(hosts, "timeout=2")
@@ -126,6 +129,7 @@ def test_no_path_for_too_long(hosts: Hosts) -> None:
     finish(pair, errors=1)
 
 
+@pytest.mark.soak
 def test_paths_come_and_go(hosts: Hosts) -> None:
     """Paths are added and removed while requests run, by every policy."""
     pair = two_paths(hosts)
@@ -150,6 +154,7 @@ def test_paths_come_and_go(hosts: Hosts) -> None:
     finish(pair)
 
 
+@pytest.mark.soak
 def test_poll_queues(hosts: Hosts) -> None:
     """Requests whose answers nobody is interrupted for."""
     pair = two_paths(hosts, "poll=2")
@@ -160,6 +165,7 @@ def test_poll_queues(hosts: Hosts) -> None:
     finish(pair)
 
 
+@pytest.mark.soak
 def test_server_dies(hosts: Hosts) -> None:
     """The server is gone without a word, and comes back with an empty store: the client fails over
     to it, and what it had written is not there."""
@@ -178,6 +184,7 @@ def test_server_dies(hosts: Hosts) -> None:
     finish(pair)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("side", [0, 1], ids=["client", "server"])
 def test_device_goes(hosts: Hosts, side: int) -> None:
     """A path's RDMA device goes away under load, at either end, and comes back: so does the path."""
@@ -196,6 +203,7 @@ def test_device_goes(hosts: Hosts, side: int) -> None:
     finish(pair)
 
 
+@pytest.mark.soak
 def test_flapping_path_is_on_probation(hosts: Hosts) -> None:
     """A path that keeps going down takes requests again later each time; the other carries them."""
     pair = two_paths(hosts)

@@ -18,7 +18,7 @@ from test_rtrs import Pair
 
 Hosts = Callable[..., Cluster]
 
-pytestmark = pytest.mark.kernels("stock-6.1", "test-7")
+pytestmark = [pytest.mark.kernels("stock-6.1", "test-7"), pytest.mark.soak("test-7")]
 
 DEPTH = 12
 CHUNK = 65536
@@ -59,6 +59,7 @@ def no_session(pair: Pair) -> None:
 
 # ---------------------------------------------------------------- connecting
 
+@pytest.mark.soak
 def test_connect_requests(pair: Pair, rotation: str) -> None:
     """What is wrong with a connect request is told in the refusal."""
     peer = peer_of(pair)
@@ -91,6 +92,7 @@ def test_connect_requests(pair: Pair, rotation: str) -> None:
     good_client(pair)
 
 
+@pytest.mark.soak
 def test_info_requests(pair: Pair) -> None:
     """A session name that is none, a message of another type, a second one: the path ends."""
     peer = peer_of(pair)
@@ -120,6 +122,7 @@ def test_info_requests(pair: Pair) -> None:
     good_client(pair)
 
 
+@pytest.mark.soak
 def test_half_open_paths(pair: Pair) -> None:
     """A path that does not come up is ended; so many of them a host may have at a time."""
     peer = peer_of(pair)
@@ -136,6 +139,7 @@ def test_half_open_paths(pair: Pair) -> None:
 
 # ---------------------------------------------------------------- requests
 
+@pytest.mark.soak
 def test_reads_and_writes(pair: Pair, rotation: str) -> None:
     """What a well-behaved client sees on the wire."""
     peer = peer_of(pair)
@@ -158,6 +162,7 @@ def test_reads_and_writes(pair: Pair, rotation: str) -> None:
     assert answers[-1] == ["alive"]
 
 
+@pytest.mark.soak
 def test_broken_requests(pair: Pair) -> None:
     """Each breaks the protocol in its own way: the path ends, and nobody else notices."""
     peer = peer_of(pair)
@@ -199,6 +204,7 @@ def test_broken_requests(pair: Pair) -> None:
     good_client(pair)
 
 
+@pytest.mark.soak
 def test_request_before_info(pair: Pair) -> None:
     peer = peer_of(pair)
     answers = peer.run(*peer.up()[:2], f"write 1 {imm(0, USR, DEPTH)} 0 0", "alive 0 20000")
@@ -206,6 +212,7 @@ def test_request_before_info(pair: Pair) -> None:
     good_client(pair)
 
 
+@pytest.mark.soak
 def test_id_in_flight(pair: Pair) -> None:
     """A second request with the id of one that is not answered: it is not taken for a new one."""
     pair.server.do("delay 3000")
@@ -222,6 +229,7 @@ def test_id_in_flight(pair: Pair) -> None:
     good_client(pair)
 
 
+@pytest.mark.soak
 def test_keys(hosts: Hosts) -> None:
     """With rotation, the key of a request's chunk is dead before the server looks at a write, and the
     next is another; without, and with: no key is of use in another session."""
@@ -265,6 +273,7 @@ def test_keys(hosts: Hosts) -> None:
     pair.unload()
 
 
+@pytest.mark.soak
 def test_bad_read_key(pair: Pair) -> None:
     """A read into memory that is not there ends the path of the one who asked."""
     peer = peer_of(pair)
@@ -278,6 +287,7 @@ def test_bad_read_key(pair: Pair) -> None:
 
 # ---------------------------------------------------------------- paths
 
+@pytest.mark.soak
 def test_failover_waits_for_the_first(pair: Pair) -> None:
     """Paths are ended by the server while it owes answers: the client sends those requests again, with
     ids that the server still works on. Every byte is right, and nothing is done twice at a time."""
@@ -296,6 +306,7 @@ def test_failover_waits_for_the_first(pair: Pair) -> None:
     assert ends >= 4
 
 
+@pytest.mark.soak
 def test_unplug_and_close_under_load(pair: Pair) -> None:
     """The server's device goes, comes back, then the server itself goes: requests find another path or
     fail, in the end nothing is left."""

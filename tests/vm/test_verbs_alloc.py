@@ -102,6 +102,7 @@ def each_fails(pair: Pair, kind: str, attr: str, options: str, step: int = 1) ->
 
 
 @pytest.mark.kernels("stock-6.1", "test-7")
+@pytest.mark.soak("test-7")
 def test_allocations_of_rail_verbs(pair: Pair) -> None:
     """Those that rail_verbs itself makes, by its fault switch."""
     assert each_fails(pair, "switch", "", OPTIONS) > 10
@@ -109,6 +110,7 @@ def test_allocations_of_rail_verbs(pair: Pair) -> None:
 
 
 @pytest.mark.kernels("test-7")
+@pytest.mark.soak("test-7")
 @pytest.mark.parametrize("attr", ["failslab", "fail_page_alloc"])
 def test_allocations_below_rail_verbs(pair: Pair, attr: str) -> None:
     """Those too that the kernel's RDMA core, CM and driver make when rail_verbs calls them, and

@@ -114,6 +114,7 @@ def test_lossy_link(pair: Pair, kernel: str) -> None:
     link.clear_netem()
 
 
+@pytest.mark.soak("test-7")
 def test_rw_through_regions(hosts: Hosts) -> None:
     """rail_rw on a device that cannot do without memory regions for it, which the kernel's
     force_mr makes one of rxe: register, move and invalidate share a chain."""
@@ -126,6 +127,7 @@ def test_rw_through_regions(hosts: Hosts) -> None:
     pair.unload()
 
 
+@pytest.mark.soak("test-7")
 def test_addresses(hosts: Hosts) -> None:
     """IPv4, IPv6, link-local IPv6 with its scope, a given source, on either of two links; one
     wildcard listener for each family hears them all, and goes when it is told to."""

@@ -21,6 +21,7 @@ from vtest import SOAK, Pair, Side
 Hosts = Callable[..., Cluster]
 
 pytestmark = pytest.mark.kernels("stock-6.1", "test-7")
+slow_on_7 = pytest.mark.soak("test-7")
 
 # Everything at once, for longer than any test takes.
 LOAD = " ".join(f"{what}=100000000" for what in
@@ -266,6 +267,7 @@ def ended(side: Side, count: int) -> list[int]:
     return side.reasons()[-count:]
 
 
+@slow_on_7
 def test_closed_by_its_owner(pair: Pair) -> None:
     """rail_conn_close() in each state."""
     every_state(pair)
@@ -280,6 +282,7 @@ def test_closed_by_its_owner(pair: Pair) -> None:
     over(pair)
 
 
+@slow_on_7
 def test_closed_by_the_server(pair: Pair) -> None:
     """The same, by the one who was asked."""
     every_state(pair)
@@ -290,6 +293,7 @@ def test_closed_by_the_server(pair: Pair) -> None:
     over(pair)
 
 
+@slow_on_7
 def test_link_cut(pair: Pair) -> None:
     """The link dies without a word: who is up finds out as it watches its peer, who waits by
     its time."""
@@ -304,6 +308,7 @@ def test_link_cut(pair: Pair) -> None:
     over(pair)
 
 
+@slow_on_7
 @pytest.mark.parametrize("which", ["client", "server"])
 def test_peer_killed(pair: Pair, which: str) -> None:
     """A host is lost: the other one lets go of everything, and speaks to it again when it is
@@ -323,6 +328,7 @@ def test_peer_killed(pair: Pair, which: str) -> None:
     works(pair)
 
 
+@slow_on_7
 @pytest.mark.parametrize("which", ["client", "server"])
 def test_device_removed(pair: Pair, which: str) -> None:
     """`rdma link delete` under load: it returns when all that was on the device is gone."""
@@ -344,6 +350,7 @@ def test_device_removed(pair: Pair, which: str) -> None:
     over(pair)
 
 
+@slow_on_7
 @pytest.mark.parametrize("which", ["client", "server"])
 def test_module_unloaded(pair: Pair, which: str) -> None:
     """The user's module goes, under load, with connections in every state, those included whose
@@ -364,6 +371,7 @@ def test_module_unloaded(pair: Pair, which: str) -> None:
 # -- what belongs to a device ------------------------------------------------------------
 
 
+@slow_on_7
 def test_kept_without_connections(pair: Pair) -> None:
     """A user that keeps its protection domain and regions between connections gives them back
     when the device goes, or when it is told to."""
@@ -390,6 +398,7 @@ def test_kept_without_connections(pair: Pair) -> None:
 # -- fault switches ------------------------------------------------------------------------
 
 
+@slow_on_7
 def test_drop(pair: Pair) -> None:
     """faults/drop ends one connection, or all, as if their link had died."""
     pair.connect(conns=4)
@@ -406,6 +415,7 @@ def test_drop(pair: Pair) -> None:
     works(pair)
 
 
+@slow_on_7
 @pytest.mark.parametrize("which", ["client", "server"])
 def test_posts_fail(pair: Pair, which: str) -> None:
     """The device refuses work requests, receives or mappings: whoever is at it just then, the
@@ -427,6 +437,7 @@ def test_posts_fail(pair: Pair, which: str) -> None:
     works(pair)
 
 
+@slow_on_7
 def test_completions_late(pair: Pair) -> None:
     """Completions that come late, and after others: space, order and the drain do not suffer."""
     for side in pair.sides:
