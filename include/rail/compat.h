@@ -200,7 +200,7 @@ static inline void rail_blk_set_limits(struct request_queue *q, const struct que
  * to ask for the user's root.
  */
 #ifndef scoped_with_init_fs
-#define scoped_with_init_fs()	if (1)
+#define scoped_with_init_fs()
 #endif
 
 /* ---- block layer: a disk of others ---- */
