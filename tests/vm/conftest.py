@@ -43,7 +43,8 @@ def _only_in_a_soak(item: pytest.Item, kernel: str | None) -> bool:
     marker = item.get_closest_marker("soak")
     if not marker or os.environ.get("SOAK", "0") != "0" or os.environ.get("BRIEF", "0") == "0":
         return False
-    return not marker.args or kernel in marker.args
+    # What boots nothing, or chooses for itself, is run with one of the kernels.
+    return not marker.args or (kernel or os.environ.get("KERNEL")) in marker.args
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
