@@ -100,7 +100,8 @@ def every_operation(disk: Disk, server: Server, device: str) -> None:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("rotate", [True, False], ids=["rotate", "fixed"])
+@pytest.mark.parametrize("rotate", [True, pytest.param(False, marks=pytest.mark.soak)],
+                         ids=["rotate", "fixed"])
 @pytest.mark.parametrize("roles", ROLES, ids=["-".join(roles) for roles in ROLES])
 def test_every_operation(rig: Rig, roles: tuple[str, str], rotate: bool) -> None:
     """Every operation through a disk with a volatile cache, byte for byte the same at both ends; and

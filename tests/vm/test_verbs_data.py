@@ -99,6 +99,7 @@ def test_big_messages(pair: Pair) -> None:
              f"imm={20 * MORE}", timeout=120 * MORE)
 
 
+@pytest.mark.soak("test-7")
 def test_lossy_link(pair: Pair, kernel: str) -> None:
     """Packets get lost and come late: retransmission does not show."""
     link = pair.client.host.cluster.link(0)
