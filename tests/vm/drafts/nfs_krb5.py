@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Not in `make check` yet, for it has not been run on hosts (the KDC alone has): krb5, krb5i and
 krb5p over our transport at both ends, with a KDC of the test's own.
+
+Needs krb5-kdc, krb5-admin-server and krb5-user, which scripts/setup does not install yet.
 """
 
 from __future__ import annotations
