@@ -174,6 +174,7 @@ def test_server_owner_never_answers(hosts: Hosts) -> None:
     pair.unload()
 
 
+@slow_on_7
 def test_silent_peer(pair: Pair) -> None:
     """A peer that falls silent is missed by who watches it, though nothing is sent, and only
     then: who does not watch stays, and a peer that merely has nothing to say is not missed."""
