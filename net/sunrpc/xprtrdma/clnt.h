@@ -371,7 +371,6 @@ int clnt_send_post(struct clnt_conn *conn, struct clnt_send *send, struct rail_c
 		   struct clnt_req *req);
 void clnt_send_init(struct clnt_send *send);
 void clnt_send_error(struct clnt_conn *conn, u32 xid, enum rail_rpcrdma_verdict verdict);
-u32 clnt_copy_out(void *to, const struct xdr_buf *xdr);
 void clnt_segs_free(struct clnt_xprt *cx);
 
 /* clnt_recv.c */

@@ -168,7 +168,6 @@ int clnt_back_send(struct clnt_conn *conn, struct rpc_rqst *rqst)
 {
 	const struct xdr_buf *xdr = &rqst->rq_snd_buf;
 	struct rpc_xprt *xprt = rqst->rq_xprt;
-	struct rail_rpcrdma_enc enc;
 	struct clnt_send *send;
 	struct rail_chain chain;
 	u32 len;
@@ -186,14 +185,7 @@ int clnt_back_send(struct clnt_conn *conn, struct rpc_rqst *rqst)
 			return -EAGAIN;
 		xprt_write_space(xprt);
 	}
-	rail_rpcrdma_enc_init(&enc, send->buf->addr, conn->limits.call_max);
-	rail_rpcrdma_enc_fixed(&enc, be32_to_cpu(rqst->rq_xid), CLNT_BACK_SLOTS,
-			       RAIL_RPCRDMA_MSG);
-	rail_rpcrdma_enc_reads_end(&enc);
-	rail_rpcrdma_enc_writes_end(&enc);
-	rail_rpcrdma_enc_no_reply(&enc);
-	len = rail_rpcrdma_enc_finish(&enc);
-	len += clnt_copy_out(send->buf->addr + len, xdr);
+	len = rail_reverse_build(send->buf->addr, conn->limits.call_max, CLNT_BACK_SLOTS, rqst);
 	send->sge[0].length = len;
 	send->wr.num_sge = 1;
 	rail_buf_for_device(send->buf, len);

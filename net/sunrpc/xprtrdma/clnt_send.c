@@ -379,41 +379,6 @@ static int clnt_encode(struct clnt_marshal *m, void *hdr)
 
 /* ---------------------------------------------------------------- the body */
 
-static u32 clnt_copy_pages(void *to, const struct xdr_buf *xdr)
-{
-	struct page **page = xdr->pages + (xdr->page_base >> PAGE_SHIFT);
-	u32 off = offset_in_page(xdr->page_base);
-	u32 left = xdr->page_len;
-
-	while (left) {
-		u32 n = min_t(u32, left, PAGE_SIZE - off);
-
-		memcpy_from_page(to, *page++, off, n);
-		to += n;
-		left -= n;
-		off = 0;
-	}
-	return xdr->page_len;
-}
-
-/**
- * clnt_copy_out - copy a message into one piece
- * @to: where to; has room
- * @xdr: the message
- *
- * Return: how many bytes.
- */
-u32 clnt_copy_out(void *to, const struct xdr_buf *xdr)
-{
-	u32 n = xdr->head[0].iov_len;
-
-	memcpy(to, xdr->head[0].iov_base, n);
-	if (xdr->page_len)
-		n += clnt_copy_pages(to + n, xdr);
-	memcpy(to + n, xdr->tail[0].iov_base, xdr->tail[0].iov_len);
-	return n + xdr->tail[0].iov_len;
-}
-
 /* Send the page data from where it is. The pages are ours until the send completed. */
 static bool clnt_gather(struct clnt_conn *conn, struct clnt_send *send, const struct xdr_buf *xdr)
 {
@@ -472,7 +437,8 @@ static void clnt_body(struct clnt_marshal *m, struct clnt_send *send)
 	}
 	if (xdr->page_len < CLNT_GATHER_MIN || !clnt_gather(m->conn, send, xdr)) {
 		clnt_ungather(send);
-		len += clnt_copy_out(buf + len, xdr);
+		WARN_ON_ONCE(read_bytes_from_xdr_buf(xdr, 0, buf + len, xdr->len));
+		len += xdr->len;
 		m->cx->stats.pullup += xdr->page_len;
 		goto out;
 	}

@@ -190,48 +190,10 @@ static void clnt_wait_for_reply(struct rpc_task *task)
 
 static void clnt_set_port(struct rpc_xprt *xprt, unsigned short port)
 {
-	struct sockaddr *addr = (struct sockaddr *)&xprt->addr;
-	const char *old = xprt->address_strings[RPC_DISPLAY_PORT];
-	const char *old_hex = xprt->address_strings[RPC_DISPLAY_HEX_PORT];
-
-	rpc_set_port(addr, port);
-	xprt->address_strings[RPC_DISPLAY_PORT] = kasprintf(GFP_KERNEL, "%u", port);
-	xprt->address_strings[RPC_DISPLAY_HEX_PORT] = kasprintf(GFP_KERNEL, "%4hx", port);
-	kfree(old);
-	kfree(old_hex);
+	rpc_set_port((struct sockaddr *)&xprt->addr, port);
+	rail_xprt_print_port(xprt);
 	if (port)
 		xprt_set_bound(xprt);
-}
-
-static int clnt_print_address(struct rpc_xprt *xprt)
-{
-	struct sockaddr *addr = (struct sockaddr *)&xprt->addr;
-	const char **text = xprt->address_strings;
-	char buf[RPCBIND_MAXUADDRLEN];
-
-	rpc_ntop(addr, buf, sizeof(buf));
-	text[RPC_DISPLAY_ADDR] = kstrdup(buf, GFP_KERNEL);
-	if (addr->sa_family == AF_INET6) {
-		text[RPC_DISPLAY_HEX_ADDR] =
-			kasprintf(GFP_KERNEL, "%pi6", &((struct sockaddr_in6 *)addr)->sin6_addr);
-		text[RPC_DISPLAY_NETID] = RPCBIND_NETID_RDMA6;
-	} else {
-		text[RPC_DISPLAY_HEX_ADDR] =
-			kasprintf(GFP_KERNEL, "%08x",
-				  ntohl(((struct sockaddr_in *)addr)->sin_addr.s_addr));
-		text[RPC_DISPLAY_NETID] = RPCBIND_NETID_RDMA;
-	}
-	text[RPC_DISPLAY_PROTO] = "rdma";
-	clnt_set_port(xprt, rpc_get_port(addr));
-	return text[RPC_DISPLAY_ADDR] && text[RPC_DISPLAY_HEX_ADDR] ? 0 : -ENOMEM;
-}
-
-static void clnt_free_address(struct rpc_xprt *xprt)
-{
-	kfree(xprt->address_strings[RPC_DISPLAY_ADDR]);
-	kfree(xprt->address_strings[RPC_DISPLAY_HEX_ADDR]);
-	kfree(xprt->address_strings[RPC_DISPLAY_PORT]);
-	kfree(xprt->address_strings[RPC_DISPLAY_HEX_PORT]);
 }
 
 /* ---------------------------------------------------------------- other operations */
@@ -291,7 +253,7 @@ static void clnt_destroy(struct rpc_xprt *xprt)
 	clnt_conn_exit(cx);
 	clnt_segs_free(cx);
 	clnt_free_slots(cx);
-	clnt_free_address(xprt);
+	rail_xprt_free_address(xprt);
 	xprt_free(xprt);
 	module_put(THIS_MODULE);
 }
@@ -374,11 +336,13 @@ static struct rpc_xprt *clnt_setup(struct xprt_create *args)
 	xprt->connect_timeout = CLNT_CONNECT_TIMEOUT;
 	xprt->max_reconnect_timeout = CLNT_MAX_BACKOFF;
 	xprt->max_payload = CLNT_MAX_PAYLOAD;
-	if (clnt_print_address(xprt)) {
-		clnt_free_address(xprt);
+	if (rail_xprt_print_address(xprt)) {
+		rail_xprt_free_address(xprt);
 		xprt_free(xprt);
 		return ERR_PTR(-ENOMEM);
 	}
+	if (rpc_get_port((struct sockaddr *)&xprt->addr))
+		xprt_set_bound(xprt);
 	/* sunrpc holds the module while it calls us. */
 	__module_get(THIS_MODULE);
 	return xprt;

@@ -364,7 +364,6 @@ void rsvc_io_put(struct rsvc_io *io);
 void rsvc_io_release_doomed(struct rsvc_conn *c);
 void rsvc_io_free_idle(struct rsvc_conn *c);
 u32 rsvc_piece(const struct xdr_buf *buf, u32 at, u32 len, struct page **page, u32 *offset);
-void rsvc_copy_out(const struct xdr_buf *buf, u32 at, u32 len, void *to);
 u32 rsvc_complement(const struct rsvc_range *cut, u32 nr, u32 len, struct rsvc_range *keep);
 
 /* svc_back.c */

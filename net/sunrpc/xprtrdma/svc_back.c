@@ -137,7 +137,6 @@ void rsvc_back_gone(struct rsvc_conn *c)
 static int rsvc_back_build(struct rsvc_conn *c, struct rpc_rqst *req)
 {
 	const struct xdr_buf *snd = &req->rq_snd_buf;
-	struct rail_rpcrdma_enc enc;
 	struct rsvc_io *io;
 	u32 len;
 
@@ -146,15 +145,9 @@ static int rsvc_back_build(struct rsvc_conn *c, struct rpc_rqst *req)
 	io = rsvc_reply_get(c);
 	if (!io)
 		return -ENOMEM;
-	rail_rpcrdma_enc_init(&enc, io->head, c->head_size);
-	rail_rpcrdma_enc_fixed(&enc, be32_to_cpu(req->rq_xid), RSVC_BACK_SLOTS, RAIL_RPCRDMA_MSG);
-	rail_rpcrdma_enc_reads_end(&enc);
-	rail_rpcrdma_enc_writes_end(&enc);
-	rail_rpcrdma_enc_no_reply(&enc);
-	len = rail_rpcrdma_enc_finish(&enc);
-	rsvc_copy_out(snd, 0, snd->len, io->head + len);
+	len = rail_reverse_build(io->head, c->head_size, RSVC_BACK_SLOTS, req);
 	req->rq_xtime = ktime_get();
-	return rsvc_reply_post(io, len + snd->len);
+	return rsvc_reply_post(io, len);
 }
 
 static int rsvc_back_send_request(struct rpc_rqst *req)
@@ -208,17 +201,9 @@ static void rsvc_back_close(struct rpc_xprt *xprt)
 	xprt_disconnect_done(xprt);
 }
 
-static void rsvc_back_free_strings(struct rpc_xprt *xprt)
-{
-	kfree(xprt->address_strings[RPC_DISPLAY_ADDR]);
-	kfree(xprt->address_strings[RPC_DISPLAY_PORT]);
-	kfree(xprt->address_strings[RPC_DISPLAY_HEX_ADDR]);
-	kfree(xprt->address_strings[RPC_DISPLAY_HEX_PORT]);
-}
-
 static void rsvc_back_destroy(struct rpc_xprt *xprt)
 {
-	rsvc_back_free_strings(xprt);
+	rail_xprt_free_address(xprt);
 	xprt_free(xprt);
 	module_put(THIS_MODULE);
 }
@@ -244,30 +229,6 @@ static const struct rpc_xprt_ops rsvc_back_ops = {
 	.release_xprt = xprt_release_xprt_cong,
 };
 
-static int rsvc_back_strings(struct rpc_xprt *xprt)
-{
-	const struct sockaddr *sa = (struct sockaddr *)&xprt->addr;
-	char text[INET6_ADDRSTRLEN + 20];
-	const char **str = xprt->address_strings;
-
-	if (!rpc_ntop(sa, text, sizeof(text)))
-		return -EINVAL;
-	str[RPC_DISPLAY_ADDR] = kstrdup(text, GFP_KERNEL);
-	str[RPC_DISPLAY_PORT] = kasprintf(GFP_KERNEL, "%u", rpc_get_port(sa));
-	if (sa->sa_family == AF_INET6)
-		str[RPC_DISPLAY_HEX_ADDR] =
-			kasprintf(GFP_KERNEL, "%pi6", &((struct sockaddr_in6 *)sa)->sin6_addr);
-	else
-		str[RPC_DISPLAY_HEX_ADDR] =
-			kasprintf(GFP_KERNEL, "%08x",
-				  ntohl(((struct sockaddr_in *)sa)->sin_addr.s_addr));
-	str[RPC_DISPLAY_HEX_PORT] = kasprintf(GFP_KERNEL, "%4hx", rpc_get_port(sa));
-	str[RPC_DISPLAY_PROTO] = "rdma";
-	str[RPC_DISPLAY_NETID] = sa->sa_family == AF_INET6 ? "rdma6" : "rdma";
-	return str[RPC_DISPLAY_ADDR] && str[RPC_DISPLAY_PORT] && str[RPC_DISPLAY_HEX_ADDR] &&
-	       str[RPC_DISPLAY_HEX_PORT] ? 0 : -ENOMEM;
-}
-
 static struct rpc_xprt *rsvc_back_setup(struct xprt_create *args)
 {
 	struct rpc_xprt *xprt;
@@ -292,7 +253,7 @@ static struct rpc_xprt *rsvc_back_setup(struct xprt_create *args)
 	xprt->prot = XPRT_TRANSPORT_BC_RDMA;
 	memcpy(&xprt->addr, args->dstaddr, args->addrlen);
 	xprt->addrlen = args->addrlen;
-	err = rsvc_back_strings(xprt);
+	err = rail_xprt_print_address(xprt);
 	if (err)
 		goto fail;
 	xprt->max_payload = min(c->head_size, c->agreed.reply_max) - RSVC_BACK_HDR_LEN;
@@ -313,7 +274,7 @@ static struct rpc_xprt *rsvc_back_setup(struct xprt_create *args)
 	return xprt;
 
 fail:
-	rsvc_back_free_strings(xprt);
+	rail_xprt_free_address(xprt);
 	xprt_free(xprt);
 	module_put(THIS_MODULE);
 	return ERR_PTR(err);

@@ -49,26 +49,6 @@ u32 rsvc_piece(const struct xdr_buf *buf, u32 at, u32 len, struct page **page, u
 }
 
 /**
- * rsvc_copy_out - copy bytes of a message
- * @buf: message, which has these bytes
- * @at: first byte
- * @len: how many
- * @to: where to
- */
-void rsvc_copy_out(const struct xdr_buf *buf, u32 at, u32 len, void *to)
-{
-	struct page *page;
-	u32 offset, n;
-
-	for (; len; len -= n, at += n, to += n) {
-		n = rsvc_piece(buf, at, len, &page, &offset);
-		if (WARN_ON_ONCE(!n))
-			return;
-		memcpy_from_page(to, page, offset, n);
-	}
-}
-
-/**
  * rsvc_complement - what stays of a message when ranges are taken out of it
  * @cut: ranges, in order
  * @nr: how many, less than RSVC_MAX_RANGES

@@ -172,28 +172,24 @@ void rsvc_send_error(struct rsvc_conn *c, const struct rail_rpcrdma_hdr *hdr,
 	rsvc_leave(c);
 }
 
-static u32 rsvc_word(const struct xdr_buf *res, u32 at)
-{
-	__be32 word;
-
-	rsvc_copy_out(res, at, sizeof(word), &word);
-	return be32_to_cpu(word);
-}
-
 /*
  * Is this the data of an opaque item of the reply as it is now? nfsd marks results while it
  * encodes; it may have cut them off again, and of READLINK it marks the length word for the data.
  */
 static bool rsvc_result_valid(const struct xdr_buf *res, u32 from, struct rsvc_range *result)
 {
+	u32 word;
+
 	if (result->at < max_t(u32, from + 4, RAIL_RPC_ACCEPTED_MIN) || (result->at & 3))
 		return false;
 	if (result->at > res->len || result->len > res->len - result->at)
 		return false;
-	if (rsvc_word(res, result->at - 4) == result->len)
+	if (xdr_decode_word(res, result->at - 4, &word))
+		return false;
+	if (word == result->len)
 		return true;
-	if (res->len - result->at < 4 || rsvc_word(res, result->at) != result->len ||
-	    result->len > res->len - result->at - 4)
+	if (res->len - result->at < 4 || xdr_decode_word(res, result->at, &word) ||
+	    word != result->len || result->len > res->len - result->at - 4)
 		return false;
 	result->at += 4;
 	return true;
@@ -327,7 +323,8 @@ static u32 rsvc_copy(struct rsvc_io *io, const struct xdr_buf *res, const struct
 	u32 i;
 
 	for (i = 0; i < plan->nr_keep; i++) {
-		rsvc_copy_out(res, plan->keep[i].at, plan->keep[i].len, io->head + head_len);
+		WARN_ON_ONCE(read_bytes_from_xdr_buf(res, plan->keep[i].at, io->head + head_len,
+						     plan->keep[i].len));
 		head_len += plan->keep[i].len;
 	}
 	return head_len;
