@@ -106,22 +106,20 @@ static ssize_t reset_all_store(struct kobject *kobj, struct kobj_attribute *attr
 	return count;
 }
 
-#define STATS_FILE(file, mode)	static struct kobj_attribute stats_##file = __ATTR_##mode(file)
-
-STATS_FILE(reset_all, RW);
-STATS_FILE(rdma, RO);
-STATS_FILE(reconnects, RO);
-STATS_FILE(cpu_migration, RO);
-STATS_FILE(cpu_migration_from, RO);
-STATS_FILE(cpu_migration_to, RO);
+RTRS_FILE(reset_all, RW);
+RTRS_FILE(rdma, RO);
+RTRS_FILE(reconnects, RO);
+RTRS_FILE(cpu_migration, RO);
+RTRS_FILE(cpu_migration_from, RO);
+RTRS_FILE(cpu_migration_to, RO);
 
 static struct attribute *path_stats_attrs[] = {
-	&stats_reset_all.attr,
-	&stats_rdma.attr,
-	&stats_reconnects.attr,
-	&stats_cpu_migration.attr,
-	&stats_cpu_migration_from.attr,
-	&stats_cpu_migration_to.attr,
+	&reset_all_file.attr,
+	&rdma_file.attr,
+	&reconnects_file.attr,
+	&cpu_migration_file.attr,
+	&cpu_migration_from_file.attr,
+	&cpu_migration_to_file.attr,
 	NULL
 };
 
@@ -204,22 +202,14 @@ static ssize_t hca_port_show(struct kobject *kobj, struct kobj_attribute *attr, 
 	return sysfs_emit(buf, "%u\n", to_path(kobj)->hca_port);
 }
 
-static ssize_t addr_show(char *buf, const struct sockaddr_storage *addr)
-{
-	char text[RAIL_ADDR_STRLEN];
-
-	rail_addr_print(text, sizeof(text), (const struct sockaddr *)addr);
-	return sysfs_emit(buf, "%s\n", text);
-}
-
 static ssize_t src_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return addr_show(buf, &to_path(kobj)->addr.src);
+	return rtrs_emit_addr(buf, &to_path(kobj)->addr.src);
 }
 
 static ssize_t dst_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return addr_show(buf, &to_path(kobj)->addr.dst);
+	return rtrs_emit_addr(buf, &to_path(kobj)->addr.dst);
 }
 
 static ssize_t cur_latency_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
@@ -227,26 +217,26 @@ static ssize_t cur_latency_show(struct kobject *kobj, struct kobj_attribute *att
 	return sysfs_emit(buf, "%llu ns\n", READ_ONCE(to_path(kobj)->hb.latency_ns));
 }
 
-static struct kobj_attribute state_attr = __ATTR_RO(state);
-static struct kobj_attribute reconnect_attr = __ATTR_RW(reconnect);
-static struct kobj_attribute disconnect_attr = __ATTR_RW(disconnect);
-static struct kobj_attribute remove_path_attr = __ATTR_RW(remove_path);
-static struct kobj_attribute hca_name_attr = __ATTR_RO(hca_name);
-static struct kobj_attribute hca_port_attr = __ATTR_RO(hca_port);
-static struct kobj_attribute src_addr_attr = __ATTR_RO(src_addr);
-static struct kobj_attribute dst_addr_attr = __ATTR_RO(dst_addr);
-static struct kobj_attribute cur_latency_attr = __ATTR_RO(cur_latency);
+RTRS_FILE(state, RO);
+RTRS_FILE(reconnect, RW);
+RTRS_FILE(disconnect, RW);
+RTRS_FILE(remove_path, RW);
+RTRS_FILE(hca_name, RO);
+RTRS_FILE(hca_port, RO);
+RTRS_FILE(src_addr, RO);
+RTRS_FILE(dst_addr, RO);
+RTRS_FILE(cur_latency, RO);
 
 static struct attribute *path_attrs[] = {
-	&state_attr.attr,
-	&reconnect_attr.attr,
-	&disconnect_attr.attr,
-	&remove_path_attr.attr,
-	&hca_name_attr.attr,
-	&hca_port_attr.attr,
-	&src_addr_attr.attr,
-	&dst_addr_attr.attr,
-	&cur_latency_attr.attr,
+	&state_file.attr,
+	&reconnect_file.attr,
+	&disconnect_file.attr,
+	&remove_path_file.attr,
+	&hca_name_file.attr,
+	&hca_port_file.attr,
+	&src_addr_file.attr,
+	&dst_addr_file.attr,
+	&cur_latency_file.attr,
 	NULL
 };
 

@@ -117,3 +117,16 @@ void rail_hb_received(struct rail_hb *hb, bool ack)
 	WRITE_ONCE(hb->acked, hb->acked + 1);
 }
 EXPORT_SYMBOL_GPL(rail_hb_received);
+
+/**
+ * rail_hb_ask - ask the peer for a sign of life, out of turn
+ * @conn: connection 0, up
+ *
+ * Context: any.
+ * Return: 0 or an error; -EAGAIN: there is no room, so that other traffic is on its way.
+ */
+int rail_hb_ask(struct rail_conn *conn)
+{
+	return hb_send(conn, false);
+}
+EXPORT_SYMBOL_GPL(rail_hb_ask);

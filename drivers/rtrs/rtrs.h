@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What client and server share: heartbeats of a path.
+ * What client and server share: heartbeats of a path, and ways to show it in sysfs.
  *
  * Each end sends a heartbeat on connection 0 at every interval, and answers the peer's at once. An
  * interval in which nothing at all was received from the peer is a missed one; so many missed in a
@@ -9,9 +9,12 @@
 #ifndef RTRS_RTRS_H
 #define RTRS_RTRS_H
 
+#include <linux/kobject.h>
 #include <linux/ktime.h>
+#include <linux/sysfs.h>
 #include <linux/workqueue.h>
 
+#include <rail/addr.h>
 #include <rail/rtrs.h>
 #include <rail/verbs.h>
 
@@ -50,6 +53,7 @@ void rail_hb_init(struct rail_hb *hb, struct workqueue_struct *wq,
 void rail_hb_start(struct rail_hb *hb, struct rail_conn *conn);
 void rail_hb_stop(struct rail_hb *hb);
 void rail_hb_received(struct rail_hb *hb, bool ack);
+int rail_hb_ask(struct rail_conn *conn);
 
 /**
  * rail_hb_seen - something was received from the peer
@@ -61,6 +65,24 @@ static inline void rail_hb_seen(struct rail_hb *hb)
 {
 	if (!READ_ONCE(hb->seen))
 		WRITE_ONCE(hb->seen, true);
+}
+
+/* A file in sysfs, with file_show() and, when RW, file_store(). */
+#define RTRS_FILE(file, mode)	static struct kobj_attribute file##_file = __ATTR_##mode(file)
+
+/**
+ * rtrs_emit_addr - what a file with an address shows
+ * @buf: page
+ * @addr: address
+ *
+ * Return: bytes.
+ */
+static inline ssize_t rtrs_emit_addr(char *buf, const struct sockaddr_storage *addr)
+{
+	char text[RAIL_ADDR_STRLEN];
+
+	rail_addr_print(text, sizeof(text), (const struct sockaddr *)addr);
+	return sysfs_emit(buf, "%s\n", text);
 }
 
 #endif /* RTRS_RTRS_H */

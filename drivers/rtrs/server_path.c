@@ -98,12 +98,6 @@ static void rsrv_hb_dead(struct rail_hb *hb)
  */
 bool rsrv_path_challenge(struct rsrv_path *path)
 {
-	struct ib_rdma_wr wr = {
-		.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM,
-		.wr.ex.imm_data = cpu_to_be32(rail_rtrs_imm_hb(false)),
-	};
-	struct rail_chain chain;
-
 	lockdep_assert_held(&path->sess->srv->lock);
 	if (path->challenged && READ_ONCE(path->heard)) {
 		path->challenged = 0;
@@ -112,10 +106,8 @@ bool rsrv_path_challenge(struct rsrv_path *path)
 	if (!path->challenged) {
 		path->challenged = jiffies | 1;
 		WRITE_ONCE(path->heard, false);
-		rail_chain_init(&chain);
-		rail_chain_add(&chain, &wr.wr);
 		/* Where there is no room, answers are on their way that will do as well. */
-		rail_post(path->conns[0]->rail, &chain);
+		rail_hb_ask(path->conns[0]->rail);
 	} else if (time_after(jiffies, path->challenged + RSRV_CHALLENGE) &&
 		   rsrv_path_fail(path, -ESTALE)) {
 		rsrv_warn(path, "the client starts anew, and does not answer here: closing\n");

@@ -17,39 +17,21 @@ static struct class rsrv_class = {
 
 static struct dentry *rsrv_debugfs;
 
-struct rsrv_attr {
-	struct attribute attr;
-	ssize_t (*show)(struct rsrv_path *path, char *buf);
-	ssize_t (*store)(struct rsrv_path *path, const char *buf, size_t len);
-};
-
-static ssize_t rsrv_attr_show(struct kobject *kobj, struct attribute *attr, char *buf)
+static struct rsrv_path *to_path(struct kobject *kobj)
 {
-	const struct rsrv_attr *a = container_of(attr, struct rsrv_attr, attr);
-
-	return a->show ? a->show(container_of(kobj, struct rsrv_path, kobj), buf) : -EIO;
+	return container_of(kobj, struct rsrv_path, kobj);
 }
 
-static ssize_t rsrv_attr_store(struct kobject *kobj, struct attribute *attr, const char *buf,
-			       size_t len)
-{
-	const struct rsrv_attr *a = container_of(attr, struct rsrv_attr, attr);
-
-	return a->store ? a->store(container_of(kobj, struct rsrv_path, kobj), buf, len) : -EIO;
-}
-
-static const struct sysfs_ops rsrv_sysfs_ops = {
-	.show = rsrv_attr_show,
-	.store = rsrv_attr_store,
-};
-
-static ssize_t disconnect_show(struct rsrv_path *path, char *buf)
+static ssize_t disconnect_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "Usage: echo 1 > disconnect\n");
 }
 
-static ssize_t disconnect_store(struct rsrv_path *path, const char *buf, size_t len)
+static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+				size_t len)
 {
+	struct rsrv_path *path = to_path(kobj);
+
 	if (!sysfs_streq(buf, "1")) {
 		rsrv_warn(path, "disconnect: write 1 to it\n");
 		return -EINVAL;
@@ -58,81 +40,66 @@ static ssize_t disconnect_store(struct rsrv_path *path, const char *buf, size_t 
 	return len;
 }
 
-static ssize_t hca_name_show(struct rsrv_path *path, char *buf)
+static ssize_t hca_name_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%s\n", path->hca);
+	return sysfs_emit(buf, "%s\n", to_path(kobj)->hca);
 }
 
-static ssize_t hca_port_show(struct rsrv_path *path, char *buf)
+static ssize_t hca_port_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%u\n", path->port);
+	return sysfs_emit(buf, "%u\n", to_path(kobj)->port);
 }
 
-static ssize_t rsrv_show_addr(const struct sockaddr_storage *addr, char *buf)
+static ssize_t src_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	char text[RAIL_ADDR_STRLEN];
-
-	rail_addr_print(text, sizeof(text), (const struct sockaddr *)addr);
-	return sysfs_emit(buf, "%s\n", text);
+	return rtrs_emit_addr(buf, &to_path(kobj)->src);
 }
 
-static ssize_t src_addr_show(struct rsrv_path *path, char *buf)
+static ssize_t dst_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return rsrv_show_addr(&path->src, buf);
+	return rtrs_emit_addr(buf, &to_path(kobj)->dst);
 }
 
-static ssize_t dst_addr_show(struct rsrv_path *path, char *buf)
+static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return rsrv_show_addr(&path->dst, buf);
-}
+	struct rail_stats *stats = &to_path(kobj)->stats;
 
-static ssize_t rdma_show(struct rsrv_path *path, char *buf)
-{
 	return sysfs_emit(buf, "%llu %llu %llu %llu\n",
-			  rail_stats_read(&path->stats, RSRV_STAT_READS),
-			  rail_stats_read(&path->stats, RSRV_STAT_READ_BYTES),
-			  rail_stats_read(&path->stats, RSRV_STAT_WRITES),
-			  rail_stats_read(&path->stats, RSRV_STAT_WRITE_BYTES));
+			  rail_stats_read(stats, RSRV_STAT_READS),
+			  rail_stats_read(stats, RSRV_STAT_READ_BYTES),
+			  rail_stats_read(stats, RSRV_STAT_WRITES),
+			  rail_stats_read(stats, RSRV_STAT_WRITE_BYTES));
 }
 
-static ssize_t rdma_store(struct rsrv_path *path, const char *buf, size_t len)
+static ssize_t rdma_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+			  size_t len)
 {
+	struct rsrv_path *path = to_path(kobj);
+
 	if (!sysfs_streq(buf, "1") && !sysfs_streq(buf, "0"))
 		return -EINVAL;
 	rail_stats_reset(&path->stats);
 	return len;
 }
 
-#define RSRV_RO(_name) \
-	static struct rsrv_attr _name##_attr = { \
-		.attr = { .name = #_name, .mode = 0444 }, \
-		.show = _name##_show, \
-	}
-#define RSRV_RW(_name) \
-	static struct rsrv_attr _name##_attr = { \
-		.attr = { .name = #_name, .mode = 0644 }, \
-		.show = _name##_show, \
-		.store = _name##_store, \
-	}
-
-RSRV_RW(disconnect);
-RSRV_RO(hca_name);
-RSRV_RO(hca_port);
-RSRV_RO(src_addr);
-RSRV_RO(dst_addr);
-RSRV_RW(rdma);
+RTRS_FILE(disconnect, RW);
+RTRS_FILE(hca_name, RO);
+RTRS_FILE(hca_port, RO);
+RTRS_FILE(src_addr, RO);
+RTRS_FILE(dst_addr, RO);
+RTRS_FILE(rdma, RW);
 
 static struct attribute *rsrv_path_attrs[] = {
-	&disconnect_attr.attr,
-	&hca_name_attr.attr,
-	&hca_port_attr.attr,
-	&src_addr_attr.attr,
-	&dst_addr_attr.attr,
+	&disconnect_file.attr,
+	&hca_name_file.attr,
+	&hca_port_file.attr,
+	&src_addr_file.attr,
+	&dst_addr_file.attr,
 	NULL,
 };
 
 static struct attribute *rsrv_stats_attrs[] = {
-	&rdma_attr.attr,
+	&rdma_file.attr,
 	NULL,
 };
 
@@ -158,7 +125,7 @@ static void rsrv_path_release(struct kobject *kobj)
 
 static const struct kobj_type rsrv_path_type = {
 	.release = rsrv_path_release,
-	.sysfs_ops = &rsrv_sysfs_ops,
+	.sysfs_ops = &kobj_sysfs_ops,
 	.default_groups = rsrv_path_groups,
 };
 
