@@ -575,24 +575,6 @@ void rail_clt_permit_put(struct rail_clt_permit *permit)
 EXPORT_SYMBOL_GPL(rail_clt_permit_put);
 
 /**
- * rail_clt_overdue - a request takes too long: give up its path
- * @permit: its permit, submitted
- *
- * Context: any but hard irq.
- */
-void rail_clt_overdue(struct rail_clt_permit *permit)
-{
-	struct clt_path *path;
-
-	rcu_read_lock();
-	path = READ_ONCE(clt_permit_req(permit)->path);
-	if (path && clt_path_fail(path, -ETIMEDOUT))
-		clt_warn(path, "a request is overdue: closing the path\n");
-	rcu_read_unlock();
-}
-EXPORT_SYMBOL_GPL(rail_clt_overdue);
-
-/**
  * rail_clt_poll - work on the completions of a poll queue, on all paths
  * @clt: session
  * @queue: poll queue

@@ -315,16 +315,6 @@ const struct rail_clt_limits *rail_clt_limits(const struct rail_clt *clt)
 EXPORT_SYMBOL_GPL(rail_clt_limits);
 
 /**
- * rail_clt_name - a session's name
- * @clt: session
- */
-const char *rail_clt_name(const struct rail_clt *clt)
-{
-	return clt->name;
-}
-EXPORT_SYMBOL_GPL(rail_clt_name);
-
-/**
  * rail_clt_linked - is a path up?
  * @clt: session
  *

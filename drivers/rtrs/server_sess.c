@@ -354,22 +354,3 @@ u32 rail_srv_sess_max_io_size(const struct rail_srv_sess *sess)
 	return sess->params.max_io_size;
 }
 EXPORT_SYMBOL_GPL(rail_srv_sess_max_io_size);
-
-/**
- * rail_srv_sess_disconnect - end a session
- * @sess: session
- *
- * Does not wait; ops->sess_down() follows when the last request was replied to.
- *
- * Context: sleeps; also from the user's callbacks.
- */
-void rail_srv_sess_disconnect(struct rail_srv_sess *sess)
-{
-	struct rsrv_path *path;
-
-	mutex_lock(&sess->srv->lock);
-	list_for_each_entry(path, &sess->paths, entry)
-		rsrv_path_fail(path, -ECANCELED);
-	mutex_unlock(&sess->srv->lock);
-}
-EXPORT_SYMBOL_GPL(rail_srv_sess_disconnect);

@@ -210,7 +210,6 @@ struct rail_clt *rail_clt_open(const struct rail_clt_attr *attr);
  */
 void rail_clt_close(struct rail_clt *clt);
 const struct rail_clt_limits *rail_clt_limits(const struct rail_clt *clt);
-const char *rail_clt_name(const struct rail_clt *clt);
 bool rail_clt_linked(const struct rail_clt *clt);
 void rail_clt_set_no_path_timeout(struct rail_clt *clt, unsigned int seconds);
 
@@ -220,7 +219,6 @@ void rail_clt_submit(struct rail_clt_permit *permit, struct rail_clt_io *io);
 /* If it waits for a path: done(-ECANCELED) was called, and true. On a path: false, it goes on. */
 bool rail_clt_cancel(struct rail_clt_permit *permit);
 /* It takes too long: its path is closed and connected anew, and the request sent elsewhere. */
-void rail_clt_overdue(struct rail_clt_permit *permit);
 /* Return: completions worked on. Context: any but irq. */
 int rail_clt_poll(struct rail_clt *clt, unsigned int queue);
 
@@ -308,7 +306,6 @@ const struct sockaddr *rail_srv_sess_addr(const struct rail_srv_sess *sess);
 u32 rail_srv_sess_queue_depth(const struct rail_srv_sess *sess);
 u32 rail_srv_sess_max_io_size(const struct rail_srv_sess *sess);
 /* Fail the session's paths; ops->sess_down() follows. Does not wait. */
-void rail_srv_sess_disconnect(struct rail_srv_sess *sess);
 
 /* ---------------------------------------------------------------- rtrs-core, for both */
 
