@@ -254,8 +254,8 @@ static void modes(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, srv_may_open(mode, writers), want[mode][writers]);
 	KUNIT_EXPECT_EQ(test, srv_may_open(3, 0), -EPERM);
 	for (mode = 0; mode < 3; mode++)
-		KUNIT_EXPECT_EQ(test, cli_access_parse(srv_access_text(mode),
-						       strlen(srv_access_text(mode))), mode);
+		KUNIT_EXPECT_EQ(test, cli_access_parse(rail_rnbd_access_text(mode),
+						       strlen(rail_rnbd_access_text(mode))), mode);
 }
 
 static void operations(struct kunit *test)

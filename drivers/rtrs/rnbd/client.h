@@ -63,6 +63,7 @@
 #include <rail/wire/rtrs.h>
 
 #include "client_parse.h"
+#include "count.h"
 
 #undef pr_fmt
 #define pr_fmt(fmt) "rnbd_client: " fmt
@@ -113,16 +114,9 @@ struct cli_sess {
 	char name[RAIL_RTRS_NAME_LEN];
 };
 
+/* Behind those of enum rnbd_count. */
 enum cli_count {
-	CLI_N_READ,
-	CLI_N_READ_BYTES,
-	CLI_N_WRITE,
-	CLI_N_WRITE_BYTES,
-	CLI_N_FLUSH,
-	CLI_N_DISCARD,
-	CLI_N_ERASE,
-	CLI_N_ZEROES,
-	CLI_N_POLLED,
+	CLI_N_POLLED = RNBD_NR_COUNTS,
 	CLI_N_NO_PERMIT,
 	CLI_N_OVERDUE,
 	CLI_N_ERR_PATH,
@@ -131,13 +125,6 @@ enum cli_count {
 	CLI_N_ERR_SERVER,
 	CLI_N_REOPENED,
 	CLI_NR_COUNTS,
-};
-
-enum cli_hist {
-	CLI_H_READ,
-	CLI_H_WRITE,
-	CLI_H_OTHER,
-	CLI_NR_HISTS,
 };
 
 /**

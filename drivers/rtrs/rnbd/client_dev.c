@@ -12,14 +12,14 @@
 static DEFINE_IDA(cli_index);
 
 static const char * const cli_counters[CLI_NR_COUNTS] = {
-	[CLI_N_READ] = "reads",
-	[CLI_N_READ_BYTES] = "read_bytes",
-	[CLI_N_WRITE] = "writes",
-	[CLI_N_WRITE_BYTES] = "write_bytes",
-	[CLI_N_FLUSH] = "flushes",
-	[CLI_N_DISCARD] = "discards",
-	[CLI_N_ERASE] = "secure_erases",
-	[CLI_N_ZEROES] = "write_zeroes",
+	[RNBD_N_READ] = "reads",
+	[RNBD_N_READ_BYTES] = "read_bytes",
+	[RNBD_N_WRITE] = "writes",
+	[RNBD_N_WRITE_BYTES] = "write_bytes",
+	[RNBD_N_FLUSH] = "flushes",
+	[RNBD_N_DISCARD] = "discards",
+	[RNBD_N_ERASE] = "secure_erases",
+	[RNBD_N_ZEROES] = "write_zeroes",
 	[CLI_N_POLLED] = "polled",
 	[CLI_N_NO_PERMIT] = "no_permit",
 	[CLI_N_OVERDUE] = "overdue",
@@ -30,16 +30,16 @@ static const char * const cli_counters[CLI_NR_COUNTS] = {
 	[CLI_N_REOPENED] = "reopened",
 };
 
-static const char * const cli_hists[CLI_NR_HISTS] = {
-	[CLI_H_READ] = "read_ns",
-	[CLI_H_WRITE] = "write_ns",
-	[CLI_H_OTHER] = "other_ns",
+static const char * const cli_hists[RNBD_NR_HISTS] = {
+	[RNBD_H_READ] = "read_ns",
+	[RNBD_H_WRITE] = "write_ns",
+	[RNBD_H_OTHER] = "other_ns",
 };
 
 static const struct rail_stats_desc cli_stats_desc = {
 	.name = "io",
 	.nr_counters = CLI_NR_COUNTS,
-	.nr_hists = CLI_NR_HISTS,
+	.nr_hists = RNBD_NR_HISTS,
 	.counters = cli_counters,
 	.hists = cli_hists,
 };
@@ -217,7 +217,7 @@ static int cli_dev_join(struct cli_dev *dev)
 	mutex_unlock(&sess->lock);
 	if (error)
 		pr_err("%s of session %s cannot be mapped %s: %pe\n", dev->path, sess->name,
-		       cli_access_text(dev->access), ERR_PTR(error));
+		       rail_rnbd_access_text(dev->access), ERR_PTR(error));
 	return error;
 }
 
@@ -277,7 +277,7 @@ int cli_dev_map(const struct cli_map *map)
 		return error;
 	}
 	pr_info("%s: %s of session %s, %s, %llu sectors\n", dev->disk->disk_name, dev->path,
-		sess->name, cli_access_text(dev->access), dev->told_sectors);
+		sess->name, rail_rnbd_access_text(dev->access), dev->told_sectors);
 	return 0;
 
 put_disk:

@@ -30,19 +30,8 @@ static void cli_fill(struct rail_clt_io *io, void *usr)
 static void cli_count_done(struct cli_req *req, int error)
 {
 	struct rail_stats *stats = &req->dev->stats;
-	u64 ns = ktime_get_ns() - req->begun;
 
-	switch (req->msg.op) {
-	case RAIL_RNBD_OP_READ:
-		rail_hist_record(stats, CLI_H_READ, ns);
-		break;
-	case RAIL_RNBD_OP_WRITE:
-		rail_hist_record(stats, CLI_H_WRITE, ns);
-		break;
-	default:
-		rail_hist_record(stats, CLI_H_OTHER, ns);
-		break;
-	}
+	rnbd_count_end(stats, req->msg.op, req->begun);
 	if (likely(!error))
 		return;
 	switch (error) {
@@ -127,33 +116,6 @@ static bool cli_encode(struct request *rq, struct rail_rnbd_req *msg)
 	return true;
 }
 
-static void cli_count_begin(struct cli_req *req)
-{
-	struct rail_stats *stats = &req->dev->stats;
-
-	switch (req->msg.op) {
-	case RAIL_RNBD_OP_READ:
-		rail_stats_inc(stats, CLI_N_READ);
-		rail_stats_add(stats, CLI_N_READ_BYTES, req->msg.size);
-		break;
-	case RAIL_RNBD_OP_WRITE:
-		rail_stats_inc(stats, CLI_N_WRITE);
-		rail_stats_add(stats, CLI_N_WRITE_BYTES, req->msg.size);
-		break;
-	case RAIL_RNBD_OP_FLUSH:
-		rail_stats_inc(stats, CLI_N_FLUSH);
-		break;
-	case RAIL_RNBD_OP_DISCARD:
-		rail_stats_inc(stats, CLI_N_DISCARD);
-		break;
-	case RAIL_RNBD_OP_SECURE_ERASE:
-		rail_stats_inc(stats, CLI_N_ERASE);
-		break;
-	default:
-		rail_stats_inc(stats, CLI_N_ZEROES);
-	}
-}
-
 static blk_status_t cli_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
 {
 	struct request *rq = bd->rq;
@@ -187,7 +149,7 @@ static blk_status_t cli_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq
 		req->io.queue = hctx->queue_num - sess->limits->nr_queues;
 		rail_stats_inc(&dev->stats, CLI_N_POLLED);
 	}
-	cli_count_begin(req);
+	rnbd_count_begin(&dev->stats, &req->msg);
 	WRITE_ONCE(req->permit, permit);
 	rail_clt_submit(permit, &req->io);
 	return BLK_STS_OK;

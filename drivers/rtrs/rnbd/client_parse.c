@@ -34,12 +34,6 @@ static const char * const words[NR_WORDS] = {
 #define NO_PATH_TIMEOUT_MAX	86400
 #define NR_POLL_QUEUES_MAX	1024
 
-static const char * const access_text[] = {
-	[RAIL_RNBD_ACCESS_RO] = "ro",
-	[RAIL_RNBD_ACCESS_RW] = "rw",
-	[RAIL_RNBD_ACCESS_MIGRATION] = "migration",
-};
-
 static bool same(const char *text, size_t len, const char *word)
 {
 	return len == strlen(word) && !memcmp(text, word, len);
@@ -54,21 +48,12 @@ static bool same(const char *text, size_t len, const char *word)
  */
 int cli_access_parse(const char *text, size_t len)
 {
-	unsigned int i;
+	u8 i;
 
-	for (i = 0; i < ARRAY_SIZE(access_text); i++)
-		if (same(text, len, access_text[i]))
+	for (i = RAIL_RNBD_ACCESS_RO; i <= RAIL_RNBD_ACCESS_MIGRATION; i++)
+		if (same(text, len, rail_rnbd_access_text(i)))
 			return i;
 	return -EINVAL;
-}
-
-/**
- * cli_access_text - name of an access mode
- * @access: enum rail_rnbd_access
- */
-const char *cli_access_text(u8 access)
-{
-	return access < ARRAY_SIZE(access_text) ? access_text[access] : "?";
 }
 
 /* Decimal number, nothing else; -EINVAL, or -ERANGE above the maximum. */

@@ -46,7 +46,6 @@ struct cli_map {
 
 int cli_map_parse(const char *text, size_t len, struct cli_map *map, const char **why);
 int cli_access_parse(const char *text, size_t len);
-const char *cli_access_text(u8 access);
 int cli_link_name(char *buf, size_t size, const char *path, const char *sessname);
 
 #endif /* RNBD_CLIENT_PARSE_H */

@@ -120,7 +120,7 @@ static ssize_t mapping_path_show(struct kobject *kobj, struct kobj_attribute *at
 
 static ssize_t access_mode_show(struct kobject *kobj, struct kobj_attribute *attr, char *page)
 {
-	return sysfs_emit(page, "%s\n", cli_access_text(to_dev(kobj)->access));
+	return sysfs_emit(page, "%s\n", rail_rnbd_access_text(to_dev(kobj)->access));
 }
 
 static ssize_t nr_poll_queues_show(struct kobject *kobj, struct kobj_attribute *attr, char *page)

@@ -58,6 +58,7 @@
 #include <rail/stats.h>
 #include <rail/wire/rnbd.h>
 
+#include "count.h"
 #include "server_access.h"
 
 #undef pr_fmt
@@ -68,26 +69,12 @@
 
 struct srv_sess;
 
+/* Behind those of enum rnbd_count. */
 enum srv_count {
-	SRV_N_READ,
-	SRV_N_READ_BYTES,
-	SRV_N_WRITE,
-	SRV_N_WRITE_BYTES,
-	SRV_N_FLUSH,
-	SRV_N_DISCARD,
-	SRV_N_ERASE,
-	SRV_N_ZEROES,
-	SRV_N_ERR_ACCESS,
+	SRV_N_ERR_ACCESS = RNBD_NR_COUNTS,
 	SRV_N_ERR_RANGE,
 	SRV_N_ERR_DEVICE,
 	SRV_NR_COUNTS,
-};
-
-enum srv_hist {
-	SRV_H_READ,
-	SRV_H_WRITE,
-	SRV_H_OTHER,
-	SRV_NR_HISTS,
 };
 
 /**

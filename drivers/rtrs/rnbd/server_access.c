@@ -146,21 +146,6 @@ bool srv_rule_admits(const struct srv_rule *rule, const char *sessname,
 }
 
 /**
- * srv_access_text - name of an access mode
- * @access: enum rail_rnbd_access
- */
-const char *srv_access_text(u8 access)
-{
-	static const char * const text[] = {
-		[RAIL_RNBD_ACCESS_RO] = "ro",
-		[RAIL_RNBD_ACCESS_RW] = "rw",
-		[RAIL_RNBD_ACCESS_MIGRATION] = "migration",
-	};
-
-	return access < ARRAY_SIZE(text) ? text[access] : "?";
-}
-
-/**
  * srv_may_open - does a device take one more mapping?
  * @access: enum rail_rnbd_access of the new one
  * @writers: mappings of it that are not read-only

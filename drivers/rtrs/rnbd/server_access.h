@@ -29,7 +29,6 @@ int srv_rule_parse(const char *text, struct srv_rule *rule);
 bool srv_rule_admits(const struct srv_rule *rule, const char *sessname,
 		     const struct sockaddr *addr);
 
-const char *srv_access_text(u8 access);
 int srv_may_open(u8 access, unsigned int writers);
 int srv_may_io(u8 op, bool ro);
 

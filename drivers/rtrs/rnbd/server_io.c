@@ -36,45 +36,6 @@ static blk_opf_t srv_bio_opf(const struct rail_rnbd_req *msg)
 	return opf;
 }
 
-static void srv_count(struct srv_map *map, u8 op, u64 begun)
-{
-	u64 ns = ktime_get_ns() - begun;
-
-	if (op == RAIL_RNBD_OP_READ)
-		rail_hist_record(&map->stats, SRV_H_READ, ns);
-	else if (op == RAIL_RNBD_OP_WRITE)
-		rail_hist_record(&map->stats, SRV_H_WRITE, ns);
-	else
-		rail_hist_record(&map->stats, SRV_H_OTHER, ns);
-}
-
-static void srv_count_begin(struct srv_map *map, const struct rail_rnbd_req *msg)
-{
-	struct rail_stats *stats = &map->stats;
-
-	switch (msg->op) {
-	case RAIL_RNBD_OP_READ:
-		rail_stats_inc(stats, SRV_N_READ);
-		rail_stats_add(stats, SRV_N_READ_BYTES, msg->size);
-		break;
-	case RAIL_RNBD_OP_WRITE:
-		rail_stats_inc(stats, SRV_N_WRITE);
-		rail_stats_add(stats, SRV_N_WRITE_BYTES, msg->size);
-		break;
-	case RAIL_RNBD_OP_FLUSH:
-		rail_stats_inc(stats, SRV_N_FLUSH);
-		break;
-	case RAIL_RNBD_OP_DISCARD:
-		rail_stats_inc(stats, SRV_N_DISCARD);
-		break;
-	case RAIL_RNBD_OP_SECURE_ERASE:
-		rail_stats_inc(stats, SRV_N_ERASE);
-		break;
-	default:
-		rail_stats_inc(stats, SRV_N_ZEROES);
-	}
-}
-
 /* Any context. The request is RTRS's again with the reply, and the io with it. */
 static void srv_end_io(struct bio *bio)
 {
@@ -83,7 +44,7 @@ static void srv_end_io(struct bio *bio)
 	struct srv_map *map = io->map;
 	int error = blk_status_to_errno(bio->bi_status);
 
-	srv_count(map, io->op, io->begun);
+	rnbd_count_end(&map->stats, io->op, io->begun);
 	if (unlikely(error))
 		rail_stats_inc(&map->stats, SRV_N_ERR_DEVICE);
 	bio_uninit(bio);
@@ -176,7 +137,7 @@ void srv_io_start(struct srv_io *io)
 		rail_srv_reply(req, error);
 		return;
 	}
-	srv_count_begin(map, &msg);
+	rnbd_count_begin(&map->stats, &msg);
 	io->map = map;
 	io->op = msg.op;
 	io->begun = ktime_get_ns();

@@ -63,7 +63,7 @@ static ssize_t mapping_path_show(struct kobject *kobj, struct kobj_attribute *at
 
 static ssize_t access_mode_show(struct kobject *kobj, struct kobj_attribute *attr, char *page)
 {
-	return sysfs_emit(page, "%s\n", srv_access_text(to_map(kobj)->access));
+	return sysfs_emit(page, "%s\n", rail_rnbd_access_text(to_map(kobj)->access));
 }
 
 static ssize_t force_close_show(struct kobject *kobj, struct kobj_attribute *attr, char *page)

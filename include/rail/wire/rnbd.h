@@ -241,6 +241,24 @@ enum rail_rnbd_reason rail_rnbd_open_encode(struct rail_rnbd_open *msg,
 					    enum rail_rnbd_access access, const char *dev_name);
 
 /**
+ * rail_rnbd_access_text() - name of an access mode, as users write it
+ * @access: enum rail_rnbd_access
+ */
+static inline const char *rail_rnbd_access_text(__u8 access)
+{
+	switch (access) {
+	case RAIL_RNBD_ACCESS_RO:
+		return "ro";
+	case RAIL_RNBD_ACCESS_RW:
+		return "rw";
+	case RAIL_RNBD_ACCESS_MIGRATION:
+		return "migration";
+	default:
+		return "?";
+	}
+}
+
+/**
  * struct rail_rnbd_device - what the server says of a device it opened
  * @nsectors: its size in units of 512 bytes
  * @device_id: by which I/O names it
