@@ -402,10 +402,9 @@ class Agent:
     def get(self, path: str) -> bytes:
         parts: list[bytes] = []
         offset = 0
-        while True:
-            piece: bytes = self.request("get", path=path, offset=offset)
-            if not piece:
-                break
+        end = False
+        while not end:
+            piece, end = self.request("get", path=path, offset=offset)
             parts.append(piece)
             offset += len(piece)
         self.log(f"get {path} ({offset} bytes)")

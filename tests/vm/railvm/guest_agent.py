@@ -336,11 +336,21 @@ class Agent:
                 os.close(self.files.pop(path))
 
     def op_get(self, path, offset):
+        """A piece of the file, and whether that was its end. What the kernel makes up as it is read,
+        and differs each time, must come from one open file."""
         fd = os.open(path, os.O_RDONLY)
+        parts = []
+        left = CHUNK
         try:
             if offset:
                 os.lseek(fd, offset, os.SEEK_SET)
-            return os.read(fd, CHUNK)
+            while left:
+                part = os.read(fd, left)
+                if not part:
+                    break
+                parts.append(part)
+                left -= len(part)
+            return b"".join(parts), bool(left)
         finally:
             os.close(fd)
 
