@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from railvm import Cluster
-from vtest import SOAK, Pair, Side
+from railvm import SOAK, Cluster
+from vtest import Pair, Side
 
 Hosts = Callable[..., Cluster]
 
@@ -189,10 +189,10 @@ def test_silent_peer(pair: Pair) -> None:
     client.wait("up", 3)
     link = client.host.cluster.link(0)
     link.cut()
-    client.wait("conns", 1)
-    server.wait("conns", 2)
-    assert ended(client, 2) == [errno.ETIMEDOUT] * 2
-    assert ended(server, 1) == [errno.ETIMEDOUT]
+    # The others may follow: rdma_cm tells all when the peer's address does not answer.
+    client.wait("closed", 2)
+    server.wait("closed", 1)
+    assert set(client.reasons()) == set(server.reasons()) == {errno.ETIMEDOUT}
     link.restore()
     client.do("close")
     server.do("close")
