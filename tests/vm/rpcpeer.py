@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import struct
-import subprocess
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-from railvm import Host, kernels
-
-SOURCE = Path(__file__).parent / "peer" / "rpcrdma_peer.cc"
+from peerprog import Program
+from railvm import Host
 
 MSG, NOMSG, MSGP, DONE, ERROR = range(5)
 NFS = 100003
@@ -18,31 +15,18 @@ ACCEPTED = struct.pack(">4I", 1, 0, 0, 0)  # REPLY, MSG_ACCEPTED, verifier of no
 SUCCESS = ACCEPTED + struct.pack(">I", 0)
 
 
-def build() -> Path:
-    """The program, compiled if it is not there."""
-    out = Path(kernels.TOP) / "build" / "vm-peer" / "rpcrdma_peer"
-    if not out.exists() or out.stat().st_mtime < SOURCE.stat().st_mtime:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["c++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-o", str(out),
-                        str(SOURCE), "-lrdmacm", "-libverbs"], check=True)
-    return out
-
-
 class Peer:
     """Runs scripts against a server; the answers are lines of words."""
 
     def __init__(self, host: Host, server: str, port: int = 20049) -> None:
-        self.host = host
+        self.program = Program(host, "rpcrdma_peer")
         self.server = server
         self.port = port
-        self.path = "/run/rpcrdma_peer"
-        host.put(self.path, build())
 
     def run(self, *commands: str, priv: str = "", timeout: float = 60) -> list[list[str]]:
         """The answers to the commands, that to connecting included."""
-        script = "\n".join([f"connect {self.server} {self.port} {priv}", *commands, "close", ""])
-        out = self.host.run([self.path], data=script.encode(), timeout=timeout).stdout
-        return [line.split() for line in out.splitlines()][:-1]
+        return self.program.answers(f"connect {self.server} {self.port} {priv}", *commands,
+                                    "close", timeout=timeout)[:-1]
 
 
 def words(*values: int) -> str:

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import struct
-import subprocess
-from pathlib import Path
 
-from railvm import Host, kernels
+from peerprog import Program
+from railvm import Host
 
-SOURCE = Path(__file__).parent / "peer" / "rtrs_peer.cc"
 PORT = 1234
 MAGIC = 0x1BBD
 VERSION = 0x0200
@@ -17,16 +15,6 @@ VERSION = 0x0200
 # Of the test user (tests/modules/rail_rtrs_echo).
 ECHO_MAGIC = 0x4F484345
 ECHO_INFO, ECHO_WRITE, ECHO_READ, ECHO_FAIL, ECHO_FLUSH = range(5)
-
-
-def build() -> Path:
-    """The program, compiled if it is not there."""
-    out = Path(kernels.TOP) / "build" / "vm-peer" / "rtrs_peer"
-    if not out.exists() or out.stat().st_mtime < SOURCE.stat().st_mtime:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["c++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-o", str(out),
-                        str(SOURCE), "-lrdmacm", "-libverbs"], check=True)
-    return out
 
 
 def uuid(nr: int) -> bytes:
@@ -103,10 +91,8 @@ class Peer:
     """Runs scripts against a server; the answers are lines of words."""
 
     def __init__(self, host: Host, server: str) -> None:
-        self.host = host
+        self.program = Program(host, "rtrs_peer")
         self.server = server
-        self.path = "/run/rtrs_peer"
-        host.put(self.path, build())
 
     def connect(self, cid: int, req: str) -> str:
         return f"connect {cid} {self.server} {PORT} {req}"
@@ -119,6 +105,4 @@ class Peer:
                 f"send {base} {info_req(name.encode())}", f"chunks {base} 20000"]
 
     def run(self, *commands: str, timeout: float = 60) -> list[list[str]]:
-        script = "\n".join([*commands, ""])
-        out = self.host.run([self.path], data=script.encode(), timeout=timeout).stdout
-        return [line.split() for line in out.splitlines()]
+        return self.program.answers(*commands, timeout=timeout)

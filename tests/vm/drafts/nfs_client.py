@@ -6,8 +6,9 @@ taken, and hostile servers against our NFS/RDMA client. To run: pytest tests/vm/
 from __future__ import annotations
 
 import pytest
-import rpcpeer
-from nfsrig import PORT, SOAK, unload
+from nfsrig import PORT, unload
+from peerprog import Program
+from railvm import SOAK
 from rpcpeer import SUCCESS, words
 from test_nfs_client import Hosts, load, ours, served
 
@@ -72,10 +73,10 @@ def test_rogue_server(hosts: Hosts) -> None:
     """Whatever a server answers, a mount fails and is done with."""
     client, rogue = ours(hosts)
     load(client)
-    rogue.put("/run/rpcrdma_peer", rpcpeer.build(), mode=0o755)
+    program = Program(rogue, "rpcrdma_peer")
     client.run("mkdir -p /mnt/nfs")
     for name, messages in ROGUE.items():
-        peer = rogue.start(["/run/rpcrdma_peer"], data="\n".join([
+        peer = rogue.start([program.path], data="\n".join([
             f"listen {PORT}", "accept f6ab0e18 01 01 03 03", "recv 20000", "send " + NULL_REPLY,
             "recv 20000", *("send " + text for text in messages), "recv 500", "close",
             ""]).encode())

@@ -15,32 +15,18 @@
 //
 // In HEX, {NAME.key} stands for 4 bytes, {NAME.addr} and {NAME.addr+N} for 8 bytes, {xid} for the first 4
 // bytes of what was received last; blanks count for nothing.
-#include <infiniband/verbs.h>
 #include <netdb.h>
-#include <rdma/rdma_cma.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <iostream>
 #include <map>
 #include <sstream>
-#include <string>
-#include <thread>
-#include <vector>
+
+#include "peer.h"
 
 namespace {
 
 constexpr int kReceives = 64;
 constexpr size_t kMessage = 65536;
-
-struct Memory {
-    std::vector<uint8_t> bytes;
-    ibv_mr* mr = nullptr;
-};
 
 class Peer {
 public:
@@ -57,9 +43,7 @@ private:
     std::vector<uint8_t> parse(const std::string& hex) const;
     bool event(rdma_cm_event_type wanted);
     void make_qp();
-    rdma_conn_param param(const std::vector<uint8_t>& data) const;
     void post(size_t nr);
-    bool poll(ibv_cq* cq, ibv_wc* wc, int ms) const;
 
     rdma_event_channel* channel_ = rdma_create_event_channel();
     rdma_cm_id* id_ = nullptr;
@@ -74,58 +58,22 @@ private:
     std::string private_;
 };
 
-std::string hex(const uint8_t* data, size_t size) {
-    static const char digits[] = "0123456789abcdef";
-    std::string text;
-    for (size_t i = 0; i < size; i++) {
-        text += digits[data[i] >> 4];
-        text += digits[data[i] & 15];
-    }
-    return text;
-}
-
-void say(const std::string& text) { std::cout << text << std::endl; }
-
-[[noreturn]] void die(const std::string& what) {
-    say("error " + what + ": " + std::strerror(errno));
-    std::_Exit(1);
-}
-
 void put(std::vector<uint8_t>& to, uint64_t value, int bytes) {
     while (bytes--) to.push_back(static_cast<uint8_t>(value >> (8 * bytes)));
 }
 
 std::vector<uint8_t> Peer::parse(const std::string& text) const {
-    std::vector<uint8_t> bytes;
-    for (size_t i = 0; i < text.size();) {
-        if (text[i] == ' ') {
-            i++;
-        } else if (text[i] == '{') {
-            const size_t end = text.find('}', i);
-            const std::string word = text.substr(i + 1, end - i - 1);
-            i = end + 1;
-            if (word == "xid") {
-                put(bytes, xid_, 4);
-                continue;
-            }
-            const size_t dot = word.find('.');
-            const Memory& memory = memory_.at(word.substr(0, dot));
-            const std::string what = word.substr(dot + 1);
-            if (what == "key") {
-                put(bytes, memory.mr->rkey, 4);
-            } else {
-                const size_t plus = what.find('+');
-                const uint64_t more =
-                    plus == std::string::npos ? 0 : std::strtoull(what.c_str() + plus, nullptr, 0);
-                put(bytes, reinterpret_cast<uint64_t>(memory.bytes.data()) + more, 8);
-            }
-        } else {
-            bytes.push_back(
-                static_cast<uint8_t>(std::strtoul(text.substr(i, 2).c_str(), nullptr, 16)));
-            i += 2;
-        }
-    }
-    return bytes;
+    return ::parse(text, [this](const std::string& word, std::vector<uint8_t>& bytes) {
+        if (word == "xid") return put(bytes, xid_, 4);
+        const size_t dot = word.find('.');
+        const Memory& memory = memory_.at(word.substr(0, dot));
+        const std::string what = word.substr(dot + 1);
+        if (what == "key") return put(bytes, memory.mr->rkey, 4);
+        const size_t plus = what.find('+');
+        const uint64_t more =
+            plus == std::string::npos ? 0 : std::strtoull(what.c_str() + plus, nullptr, 0);
+        put(bytes, reinterpret_cast<uint64_t>(memory.bytes.data()) + more, 8);
+    });
 }
 
 bool Peer::event(rdma_cm_event_type wanted) {
@@ -134,52 +82,23 @@ bool Peer::event(rdma_cm_event_type wanted) {
     const bool ok = event->event == wanted;
     if (ok && wanted == RDMA_CM_EVENT_CONNECT_REQUEST) id_ = event->id;
     if (ok && wanted != RDMA_CM_EVENT_ROUTE_RESOLVED && event->param.conn.private_data)
-        private_ = hex(static_cast<const uint8_t*>(event->param.conn.private_data),
-                       event->param.conn.private_data_len);
+        private_ = hex(event->param.conn.private_data, event->param.conn.private_data_len);
     if (!ok) say(std::string("event ") + rdma_event_str(event->event));
     rdma_ack_cm_event(event);
     return ok;
 }
 
-void Peer::post(size_t nr) {
-    ibv_sge sge{reinterpret_cast<uint64_t>(in_.bytes.data() + nr * kMessage), kMessage,
-                in_.mr->lkey};
-    ibv_recv_wr wr{};
-    ibv_recv_wr* bad = nullptr;
-    wr.wr_id = nr;
-    wr.sg_list = &sge;
-    wr.num_sge = 1;
-    ibv_post_recv(id_->qp, &wr, &bad);
-}
+void Peer::post(size_t nr) { post_receive(id_, in_, nr, kMessage); }
 
 void Peer::make_qp() {
     pd_ = ibv_alloc_pd(id_->verbs);
-    send_cq_ = ibv_create_cq(id_->verbs, 64, nullptr, nullptr, 0);
-    recv_cq_ = ibv_create_cq(id_->verbs, 2 * kReceives, nullptr, nullptr, 0);
-    ibv_qp_init_attr attr{};
-    attr.send_cq = send_cq_;
-    attr.recv_cq = recv_cq_;
-    attr.qp_type = IBV_QPT_RC;
-    attr.cap = {32, kReceives, 1, 1, 0};
-    if (!pd_ || !send_cq_ || !recv_cq_ || rdma_create_qp(id_, pd_, &attr)) die("rdma_create_qp");
+    ::make_qp(id_, pd_, kReceives, send_cq_, recv_cq_);
     in_.bytes.resize(kReceives * kMessage);
     in_.mr = ibv_reg_mr(pd_, in_.bytes.data(), in_.bytes.size(), IBV_ACCESS_LOCAL_WRITE);
     out_.bytes.resize(kMessage);
     out_.mr = ibv_reg_mr(pd_, out_.bytes.data(), out_.bytes.size(), IBV_ACCESS_LOCAL_WRITE);
     if (!in_.mr || !out_.mr) die("ibv_reg_mr");
     for (size_t i = 0; i < kReceives; i++) post(i);
-}
-
-// Points into @data.
-rdma_conn_param Peer::param(const std::vector<uint8_t>& data) const {
-    rdma_conn_param param{};
-    param.private_data = data.data();
-    param.private_data_len = static_cast<uint8_t>(data.size());
-    param.responder_resources = 16;
-    param.initiator_depth = 16;
-    param.retry_count = 7;
-    param.rnr_retry_count = 7;
-    return param;
 }
 
 void Peer::listen(const std::string& port) {
@@ -196,7 +115,7 @@ void Peer::accept(const std::string& priv) {
     if (!event(RDMA_CM_EVENT_CONNECT_REQUEST)) return say("refused");
     make_qp();
     const std::vector<uint8_t> data = parse(priv);
-    rdma_conn_param how = param(data);
+    rdma_conn_param how = conn_param(data);
     if (rdma_accept(id_, &how) || !event(RDMA_CM_EVENT_ESTABLISHED)) return say("refused");
     say("accepted " + private_);
 }
@@ -213,7 +132,7 @@ void Peer::connect(const std::string& address, const std::string& port, const st
 
     make_qp();
     const std::vector<uint8_t> data = parse(priv);
-    rdma_conn_param how = param(data);
+    rdma_conn_param how = conn_param(data);
     if (rdma_connect(id_, &how) || !event(RDMA_CM_EVENT_ESTABLISHED)) return say("refused");
     say("connected " + private_);
 }
@@ -230,36 +149,21 @@ void Peer::memory(const std::string& name, size_t size, const std::string& text)
     say("mr " + name);
 }
 
-bool Peer::poll(ibv_cq* cq, ibv_wc* wc, int ms) const {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
-    while (ibv_poll_cq(cq, 1, wc) < 1) {
-        if (std::chrono::steady_clock::now() > end) return false;
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return true;
-}
-
 void Peer::send(const std::string& text) {
     const std::vector<uint8_t> data = parse(text);
     std::copy(data.begin(), data.end(), out_.bytes.begin());
     ibv_sge sge{reinterpret_cast<uint64_t>(out_.bytes.data()), static_cast<uint32_t>(data.size()),
                 out_.mr->lkey};
     ibv_send_wr wr{};
-    ibv_send_wr* bad = nullptr;
     wr.sg_list = &sge;
     wr.num_sge = 1;
     wr.opcode = IBV_WR_SEND;
-    wr.send_flags = IBV_SEND_SIGNALED;
-    ibv_wc wc{};
-    if (ibv_post_send(id_->qp, &wr, &bad)) return say("failed post");
-    if (!poll(send_cq_, &wc, 10000)) return say("failed timeout");
-    say(wc.status == IBV_WC_SUCCESS ? "sent"
-                                    : std::string("failed ") + ibv_wc_status_str(wc.status));
+    post_send(id_, send_cq_, wr, 10000);
 }
 
 void Peer::receive(int ms) {
     ibv_wc wc{};
-    if (!poll(recv_cq_, &wc, ms)) return say("nothing");
+    if (!wait_cq(recv_cq_, &wc, ms)) return say("nothing");
     if (wc.status != IBV_WC_SUCCESS) return say("gone");
     const uint8_t* data = in_.bytes.data() + wc.wr_id * kMessage;
     xid_ = uint32_t{data[0]} << 24 | data[1] << 16 | data[2] << 8 | data[3];
@@ -313,7 +217,7 @@ int main() {
             peer.dump(name, a, b);
         } else if (command == "sleep") {
             words >> a;
-            std::this_thread::sleep_for(std::chrono::milliseconds(a));
+            std::this_thread::sleep_for(Milliseconds(a));
         } else if (command == "close") {
             peer.close();
         } else if (!command.empty()) {

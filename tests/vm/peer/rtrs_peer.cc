@@ -17,22 +17,14 @@
 //
 // In HEX, {NAME.key} stands for 4 bytes and {NAME.addr} for 8, little-endian; blanks count for nothing. A message
 // with a chunk's new key, which an answer may be, is taken note of.
-#include <infiniband/verbs.h>
 #include <netdb.h>
 #include <poll.h>
-#include <rdma/rdma_cma.h>
 
-#include <chrono>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <sstream>
-#include <string>
-#include <thread>
-#include <vector>
+
+#include "peer.h"
 
 namespace {
 
@@ -40,31 +32,10 @@ constexpr size_t kReceives = 64;
 constexpr size_t kMessage = 16384;
 constexpr size_t kOut = 1 << 20;
 
-using Clock = std::chrono::steady_clock;
-using Milliseconds = std::chrono::milliseconds;
-
 struct Chunk {
     uint64_t addr;
     uint32_t key;
 };
-
-void say(const std::string& text) { std::cout << text << std::endl; }
-
-[[noreturn]] void die(const std::string& what) {
-    say("error " + what + ": " + std::strerror(errno));
-    std::_Exit(1);
-}
-
-std::string hex(const void* from, size_t size) {
-    static const char digits[] = "0123456789abcdef";
-    const auto* data = static_cast<const uint8_t*>(from);
-    std::string text;
-    for (size_t i = 0; i < size; i++) {
-        text += digits[data[i] >> 4];
-        text += digits[data[i] & 15];
-    }
-    return text;
-}
 
 std::string hex32(uint32_t value) {
     const uint8_t bytes[] = {uint8_t(value >> 24), uint8_t(value >> 16), uint8_t(value >> 8), uint8_t(value)};
@@ -77,11 +48,6 @@ T get(const uint8_t* from) {
     std::memcpy(&value, from, sizeof(value));
     return value;
 }
-
-struct Memory {
-    std::vector<uint8_t> bytes;
-    ibv_mr* mr = nullptr;
-};
 
 // What the connections share. All are on one device.
 struct Shared {
@@ -106,25 +72,13 @@ struct Shared {
 };
 
 std::vector<uint8_t> Shared::parse(const std::string& text) const {
-    std::vector<uint8_t> bytes;
-    for (size_t i = 0; i < text.size();) {
-        if (text[i] == ' ') {
-            i++;
-        } else if (text[i] == '{') {
-            const size_t end = text.find('}', i);
-            const std::string word = text.substr(i + 1, end - i - 1);
-            const size_t dot = word.find('.');
-            const Memory& m = memory.at(word.substr(0, dot));
-            const bool key = word.substr(dot + 1) == "key";
-            const uint64_t value = key ? m.mr->rkey : reinterpret_cast<uint64_t>(m.bytes.data());
-            for (int n = 0; n < (key ? 4 : 8); n++) bytes.push_back(static_cast<uint8_t>(value >> (8 * n)));
-            i = end + 1;
-        } else {
-            bytes.push_back(static_cast<uint8_t>(std::strtoul(text.substr(i, 2).c_str(), nullptr, 16)));
-            i += 2;
-        }
-    }
-    return bytes;
+    return ::parse(text, [this](const std::string& word, std::vector<uint8_t>& bytes) {
+        const size_t dot = word.find('.');
+        const Memory& m = memory.at(word.substr(0, dot));
+        const bool key = word.substr(dot + 1) == "key";
+        const uint64_t value = key ? m.mr->rkey : reinterpret_cast<uint64_t>(m.bytes.data());
+        for (int n = 0; n < (key ? 4 : 8); n++) bytes.push_back(static_cast<uint8_t>(value >> (8 * n)));
+    });
 }
 
 class Connection {
@@ -161,15 +115,7 @@ bool Connection::event(rdma_cm_event_type wanted) {
     return ok;
 }
 
-void Connection::receive_post(size_t nr) {
-    ibv_sge sge{reinterpret_cast<uint64_t>(in_.bytes.data() + nr * kMessage), kMessage, in_.mr->lkey};
-    ibv_recv_wr wr{};
-    ibv_recv_wr* bad = nullptr;
-    wr.wr_id = nr;
-    wr.sg_list = &sge;
-    wr.num_sge = 1;
-    ibv_post_recv(id_->qp, &wr, &bad);
-}
+void Connection::receive_post(size_t nr) { post_receive(id_, in_, nr, kMessage); }
 
 void Connection::connect(const std::string& address, const std::string& port, const std::string& priv) {
     addrinfo* info = nullptr;
@@ -181,25 +127,12 @@ void Connection::connect(const std::string& address, const std::string& port, co
     freeaddrinfo(info);
 
     shared_.use(id_->verbs);
-    send_cq_ = ibv_create_cq(id_->verbs, 64, nullptr, nullptr, 0);
-    recv_cq_ = ibv_create_cq(id_->verbs, 2 * kReceives, nullptr, nullptr, 0);
-    ibv_qp_init_attr attr{};
-    attr.send_cq = send_cq_;
-    attr.recv_cq = recv_cq_;
-    attr.qp_type = IBV_QPT_RC;
-    attr.cap = {32, kReceives, 1, 1, 0};
-    if (!send_cq_ || !recv_cq_ || rdma_create_qp(id_, shared_.pd, &attr)) die("rdma_create_qp");
+    make_qp(id_, shared_.pd, kReceives, send_cq_, recv_cq_);
     shared_.reg(in_, kReceives * kMessage);
     for (size_t i = 0; i < kReceives; i++) receive_post(i);
 
     const std::vector<uint8_t> data = shared_.parse(priv);
-    rdma_conn_param param{};
-    param.private_data = data.data();
-    param.private_data_len = static_cast<uint8_t>(data.size());
-    param.responder_resources = 16;
-    param.initiator_depth = 16;
-    param.retry_count = 7;
-    param.rnr_retry_count = 7;
+    rdma_conn_param param = conn_param(data);
     const bool ok = !rdma_connect(id_, &param) && event(RDMA_CM_EVENT_ESTABLISHED);
     say((ok ? "connected " : "refused ") + private_);
 }
@@ -211,30 +144,17 @@ void Connection::post(ibv_wr_opcode opcode, uint32_t imm, Chunk to, const std::s
     ibv_sge sge{reinterpret_cast<uint64_t>(shared_.out.bytes.data()), static_cast<uint32_t>(data.size()),
                 shared_.out.mr->lkey};
     ibv_send_wr wr{};
-    ibv_send_wr* bad = nullptr;
     wr.sg_list = &sge;
     wr.num_sge = data.empty() ? 0 : 1;
     wr.opcode = opcode;
-    wr.send_flags = IBV_SEND_SIGNALED;
     wr.imm_data = htobe32(imm);
     wr.wr.rdma.remote_addr = to.addr;
     wr.wr.rdma.rkey = to.key;
-    if (ibv_post_send(id_->qp, &wr, &bad)) return say("failed post");
-    ibv_wc wc{};
-    const auto end = Clock::now() + Milliseconds(30000);
-    while (ibv_poll_cq(send_cq_, 1, &wc) < 1) {
-        if (Clock::now() > end) return say("failed timeout");
-        std::this_thread::sleep_for(Milliseconds(1));
-    }
-    say(wc.status == IBV_WC_SUCCESS ? "sent" : std::string("failed ") + ibv_wc_status_str(wc.status));
+    post_send(id_, send_cq_, wr, 30000);
 }
 
 bool Connection::receive(int ms, ibv_wc& wc, const uint8_t*& data) {
-    const auto end = Clock::now() + Milliseconds(ms);
-    while (ibv_poll_cq(recv_cq_, 1, &wc) < 1) {
-        if (Clock::now() > end) return say("nothing"), false;
-        std::this_thread::sleep_for(Milliseconds(1));
-    }
+    if (!wait_cq(recv_cq_, &wc, ms)) return say("nothing"), false;
     if (wc.status != IBV_WC_SUCCESS) return say("gone"), false;
     data = in_.bytes.data() + wc.wr_id * kMessage;
     return true;
