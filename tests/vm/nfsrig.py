@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from pathlib import Path
 from railvm import Host
 from railvm.agent import Process
 
-SOAK = os.environ.get("SOAK") == "1"
 FILES = Path(__file__).with_name("nfs_files.py")
 
 PORT = 20049

@@ -11,7 +11,6 @@ from typing import Any
 
 from railvm import CommandFailed, Host
 
-SOAK = os.environ.get("SOAK") == "1"
 CONFIG = "/sys/kernel/config"
 EXPORTS = f"{CONFIG}/rnbd/exports"
 MAP = "/sys/class/rnbd-client/ctl/map_device"

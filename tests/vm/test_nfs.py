@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from nfsrig import EXPORT, SOAK, Load, NfsServer, agree, unload, work
-from railvm import Cluster
+from nfsrig import EXPORT, Load, NfsServer, agree, unload, work
+from railvm import SOAK, Cluster
 from test_nfs_client import CONNECTS, READ_SEGS, REPLY_SEGS, WRITE_SEGS, wait_connects, word
 
 pytestmark = pytest.mark.kernels("stock-6.1")

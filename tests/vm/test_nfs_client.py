@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from nfsrig import EXPORT, SOAK, Load, Mount, NfsServer, agree, unload, work
-from railvm import Cluster, CommandFailed, Host
+from nfsrig import EXPORT, Load, Mount, NfsServer, agree, unload, work
+from railvm import SOAK, Cluster, CommandFailed, Host
 
 Hosts = Callable[..., Cluster]
 

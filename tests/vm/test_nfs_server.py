@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 import rpcpeer
-from nfsrig import EXPORT, SOAK, Load, NfsServer, agree, unload, work
-from railvm import Cluster, Host
+from nfsrig import EXPORT, Load, NfsServer, agree, unload, work
+from railvm import SOAK, Cluster, Host
 from rpcpeer import ERROR, MSG, NOMSG, ROOT, SUCCESS, Peer, Reply, header, seg, words
 
 pytestmark = pytest.mark.kernels("stock-6.1")

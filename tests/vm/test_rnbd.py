@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from railvm import Cluster, Host
+from railvm import SOAK, Cluster, Host
 from rnbdrig import (
     DEVICES,
     EXPORTS,
     LINKS,
     MAP,
-    SOAK,
     Client,
     Disk,
     Raw,

@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from railvm import Cluster, CommandFailed, Host
+from railvm import SOAK, Cluster, CommandFailed, Host
 
 Hosts = Callable[..., Cluster]
 
 pytestmark = [pytest.mark.kernels("stock-6.1", "test-7"), pytest.mark.soak("test-7")]
 
-MORE = 20 if os.environ.get("SOAK") == "1" else 1
+MORE = 20 if SOAK else 1
 
 # Numbers that stay 0, whatever is provoked.
 NEVER = ("srv_bad_header", "srv_bad_data", "srv_bad_order", "clt_bad_data", "clt_done_twice")

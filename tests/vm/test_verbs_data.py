@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from railvm import Cluster
-from vtest import SOAK, Pair
+from railvm import SOAK, Cluster
+from vtest import Pair
 
 Hosts = Callable[..., Cluster]
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from railvm import Cluster, CommandFailed, Host, HostTimeout
 
-SOAK = os.environ.get("SOAK") == "1"
 PORT = 7174
 
 # Counters of a side that stay 0 unless a test provokes them.
