@@ -71,7 +71,7 @@ static bool rail_conn_fail_below(struct rail_conn *conn, enum rail_state below, 
 	/* A hint that saves posts in vain; the close work makes sure. */
 	WRITE_ONCE(conn->sq.dead, true);
 	trace_rail_conn_state(conn->id, conn->name, from, RAIL_CLOSING, reason);
-	queue_work(rail_wq, &conn->close_work);
+	queue_work(rail_close_wq, &conn->close_work);
 	return true;
 }
 

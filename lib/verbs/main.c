@@ -5,6 +5,7 @@
 #include "verbs_priv.h"
 
 struct workqueue_struct *rail_wq;
+struct workqueue_struct *rail_close_wq;
 
 static struct dentry *rail_debugfs;
 
@@ -23,15 +24,25 @@ static int __init rail_verbs_init(void)
 {
 	int err;
 
-	/* Connections are torn down and made anew when memory is short: swap may be on them. */
+	/* Connections are made anew when memory is short: swap may be on them. */
 	rail_wq = alloc_workqueue("rail_verbs", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rail_wq)
 		return -ENOMEM;
+	/*
+	 * rdma_destroy_id() waits for work of ib_core's address resolution, whose queue cannot promise
+	 * to go on without memory. So this one cannot either: who promises may not wait for who does not.
+	 */
+	rail_close_wq = alloc_workqueue("rail_verbs_close", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	if (!rail_close_wq) {
+		destroy_workqueue(rail_wq);
+		return -ENOMEM;
+	}
 	rail_debugfs = debugfs_create_dir("rail", NULL);
 	rail_faults_init(rail_debugfs);
 	err = rail_devs_init();
 	if (err) {
 		debugfs_remove_recursive(rail_debugfs);
+		destroy_workqueue(rail_close_wq);
 		destroy_workqueue(rail_wq);
 	}
 	return err;
@@ -41,6 +52,7 @@ static void __exit rail_verbs_exit(void)
 {
 	rail_devs_exit();
 	debugfs_remove_recursive(rail_debugfs);
+	destroy_workqueue(rail_close_wq);
 	destroy_workqueue(rail_wq);
 	rail_conns_exit();
 }

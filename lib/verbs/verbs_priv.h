@@ -172,7 +172,9 @@ struct rail_conn {
 #define rail_conn_warn(conn, fmt, ...) \
 	pr_warn_ratelimited("rail: %s: " fmt, (conn)->name, ##__VA_ARGS__)
 
+/* All but close_work, which may wait for what takes memory. */
 extern struct workqueue_struct *rail_wq;
+extern struct workqueue_struct *rail_close_wq;
 
 /* conn.c */
 void rail_conn_init_queues(struct rail_conn *conn);
