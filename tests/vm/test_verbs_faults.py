@@ -208,11 +208,11 @@ def every_state(pair: Pair) -> None:
     """Connections in every state at once: RESOLVING; CONNECTING on both sides; UP under load, by
     each way to poll; CLOSING, held in closing() and in drained(), on both sides."""
     client, server = pair.sides
-    # A QP gives up on a peer that does not answer after some three seconds, twenty under KASAN. No
+    # A QP gives up on a peer that does not answer after some six seconds, twenty under KASAN. No
     # sooner: on a busy machine an acknowledgement takes its time, and rxe cannot retransmit
     # everything. Nor does it always give up by itself: who has to know looks, as transports do.
-    impatient = "ack=21 retries=1" if client.host.kernel.instrumented else "ack=18 retries=2"
-    watch = f"watch={pair.ms(4000)}"
+    impatient = "ack=21 retries=1" if client.host.kernel.instrumented else "ack=19 retries=2"
+    watch = f"watch={max(8000, pair.ms(4000))}"
     timeout = f"timeout={pair.patience}"
     for hold in ("hold_closing", "hold_drained"):
         server.do(f"set {hold}=600000")

@@ -159,8 +159,8 @@ class Host:
             "console=ttyS0 loglevel=5 panic=-1 printk.devkmsg=on log_buf_len=4M nokaslr "
             "mitigations=off apparmor=0 random.trust_cpu=on no_timer_check "
             # A slow kernel on a busy machine is not one that hangs.
-            f"watchdog_thresh={min(60, int(10 * self.factor))} "
-            f"rcupdate.rcu_cpu_stall_timeout={min(300, int(21 * self.factor))} "
+            f"watchdog_thresh={min(60, int(20 * self.factor))} "
+            f"rcupdate.rcu_cpu_stall_timeout={min(300, int(60 * self.factor))} "
             f"{spec.cmdline}").rstrip()
         args = [
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -224,7 +224,8 @@ class Host:
         for link in self.cluster.links:
             hosts += [f"{nic.ip4} {nic.host.name}-{nic.name}" for nic in link.ends]
         script = "ip link set dev lo up\ncat >/etc/hosts <<END\n" + "\n".join(hosts) + "\nEND\n"
-        hung = int(20 * self.factor)
+        # rxe alone may wait 50 s for the last packet of a QP to leave.
+        hung = int(60 * self.factor)
         script += (f"echo {hung} >/proc/sys/kernel/hung_task_timeout_secs || :\n"
                    "echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad\n")
         if self.spec.rdma and self.nics:
