@@ -30,7 +30,10 @@ identity_dir() {
 	printf '%s-%s-%s' "$name" "${version//[^A-Za-z0-9.-]/.}" "$(identity "$name" "$version" | short_hash)"
 }
 
-cache_complete() { [ -s "$(kernel_dir "$1")/complete" ]; }
+cache_complete() { dir_complete "$(kernel_dir "$1")"; }
+
+# The build tree of test-7 lies beside, and may be gone alone.
+dir_complete() { [ -s "$1/complete" ] && [ -d "$1/build/." ]; }
 
 # Complete, and made from the same configuration and by the same format of this tool.
 cache_fresh() {
@@ -44,7 +47,7 @@ cache_fresh() {
 cache_reuse() {
 	local dir have newest=
 	for dir in "$RAIL_CACHE/kernels/$1"-*/; do
-		[ -s "$dir/complete" ] || continue
+		dir_complete "${dir%/}" || continue
 		have=$(cat "$dir/complete")
 		[[ $have == "$1 version="* ]] || continue
 		[ "${have#* version=* }" = "$(local_identity "$1")" ] || continue
@@ -86,7 +89,7 @@ cache_lock() {
 # and only has to be switched to. The path is left in NEW_DIR.
 begin_dir() {
 	NEW_DIR=$RAIL_CACHE/kernels/$(identity_dir "$1" "$2")
-	if [ -s "$NEW_DIR/complete" ] && [ "$(cat "$NEW_DIR/complete")" = "$(identity "$1" "$2")" ]; then
+	if dir_complete "$NEW_DIR" && [ "$(cat "$NEW_DIR/complete")" = "$(identity "$1" "$2")" ]; then
 		switch_to "$1"
 		return 1
 	fi
