@@ -28,11 +28,6 @@
 #error "RAIL needs a kernel with CONFIG_INFINIBAND_ADDR_TRANS (the RDMA connection manager)."
 #endif
 
-/* 6.17 made "bound to a CPU" a flag of its own; before, it was what no flag meant. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0) && !defined(WQ_PERCPU)
-#define WQ_PERCPU 0
-#endif
-
 /* The largest order of pages, inclusive since 6.4, has its own name since 6.8. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
 #define rail_max_order()	(MAX_ORDER - 1)
