@@ -99,19 +99,16 @@ def test_big_messages(pair: Pair) -> None:
              f"imm={20 * MORE}", timeout=120 * MORE)
 
 
-@pytest.mark.soak("test-7")
-def test_lossy_link(pair: Pair, kernel: str) -> None:
+def test_lossy_link(pair: Pair) -> None:
     """Packets get lost and come late: retransmission does not show."""
     link = pair.client.host.cluster.link(0)
     # Seven tries of 17 ms, or of a second where it may take that long to run at all.
     ack = 18 if pair.client.host.kernel.instrumented else 12
     pair.connect(f"ack={ack} msg=3000 window=32", conns=2)
     link.netem("delay 1ms 1ms loss 1%")
-    what = f"send={300 * MORE} back={300 * MORE} imm0={100 * MORE}"
-    # The rxe of 6.1 stands still for good when it has to retransmit after a registration.
-    if kernel != "stock-6.1":
-        what += f" read={30 * MORE} write={30 * MORE} imm={30 * MORE}"
-    pair.run(what, timeout=120 * MORE)
+    # No reads and writes: when rxe has to retransmit after a registration, it stands still for good
+    # (6.1) or the QP fails (7.3).
+    pair.run(f"send={300 * MORE} back={300 * MORE} imm0={100 * MORE}", timeout=120 * MORE)
     link.clear_netem()
 
 
