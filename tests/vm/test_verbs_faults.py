@@ -174,7 +174,6 @@ def test_server_owner_never_answers(hosts: Hosts) -> None:
     pair.unload()
 
 
-@slow_on_7
 def test_silent_peer(pair: Pair) -> None:
     """A peer that falls silent is missed by who watches it, though nothing is sent, and only
     then: who does not watch stays, and a peer that merely has nothing to say is not missed."""
@@ -268,7 +267,6 @@ def ended(side: Side, count: int) -> list[int]:
     return side.reasons()[-count:]
 
 
-@slow_on_7
 def test_closed_by_its_owner(pair: Pair) -> None:
     """rail_conn_close() in each state."""
     every_state(pair)
@@ -294,7 +292,6 @@ def test_closed_by_the_server(pair: Pair) -> None:
     over(pair)
 
 
-@slow_on_7
 def test_link_cut(pair: Pair) -> None:
     """The link dies without a word: who is up finds out as it watches its peer, who waits by
     its time."""
@@ -309,7 +306,6 @@ def test_link_cut(pair: Pair) -> None:
     over(pair)
 
 
-@slow_on_7
 @pytest.mark.parametrize("which", ["client", "server"])
 def test_peer_killed(pair: Pair, which: str) -> None:
     """A host is lost: the other one lets go of everything, and speaks to it again when it is
@@ -329,7 +325,6 @@ def test_peer_killed(pair: Pair, which: str) -> None:
     works(pair)
 
 
-@slow_on_7
 @pytest.mark.parametrize("which", ["client", "server"])
 def test_device_removed(pair: Pair, which: str) -> None:
     """`rdma link delete` under load: it returns when all that was on the device is gone."""
@@ -351,7 +346,6 @@ def test_device_removed(pair: Pair, which: str) -> None:
     over(pair)
 
 
-@slow_on_7
 @pytest.mark.parametrize("which", ["client", "server"])
 def test_module_unloaded(pair: Pair, which: str) -> None:
     """The user's module goes, under load, with connections in every state, those included whose
