@@ -26,9 +26,12 @@ uninstall:
 clean:
 	@rm -rf build
 
-.PHONY: demo
+.PHONY: demo bench
 demo:
 	@scripts/demo
+
+bench:
+	@tests/bench/bench.py $(BENCH)
 
 .PHONY: check soak check-unit check-kunit check-vm lint docs
 check:
@@ -72,6 +75,7 @@ help:
 	@echo
 	@echo 'To see it'
 	@echo '  make demo         boots two virtual hosts and writes through an NFS mount over RDMA'
+	@echo '  make bench        measures ours and its peers in virtual time; BENCH="block --only 4k" for a part of it'
 	@echo
 	@echo 'Manual'
 	@echo '  make docs         build Documentation/ into build/docs'

@@ -33,7 +33,7 @@ KNOWN = ("stock-6.1", "stock-6.12", "test-7")
 # Which modules a host finds with modprobe: the in-tree ones with our test
 # build or our release build before them, or with the in-tree peers that the
 # kernel itself lacks.
-SOURCES = ("test", "release", "in-tree")
+SOURCES = ("test", "all", "release", "in-tree")
 
 
 class KernelMissing(Exception):
@@ -86,7 +86,7 @@ def find(name: str) -> Kernel:
 def build_dir(kernel: Kernel, source: str) -> Path:
     if source == "in-tree":
         return kernel.directory / "peers"
-    suffix = "-test" if source == "test" else ""
+    suffix = "" if source == "release" else f"-{source}"
     return TOP / "build" / f"{kernel.release}{suffix}"
 
 
