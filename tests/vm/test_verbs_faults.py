@@ -46,6 +46,7 @@ def works(pair: Pair) -> None:
 # -- refusals ------------------------------------------------------------------------
 
 
+@slow_on_7
 def test_private_data(pair: Pair) -> None:
     """Private data of every size that fits arrives, padded with zeros: the server refuses what
     has been cut, and says so with private data of its own; what does not fit is refused at
@@ -68,6 +69,7 @@ def test_private_data(pair: Pair) -> None:
     works(pair)
 
 
+@slow_on_7
 def test_refusals(pair: Pair) -> None:
     """A port without a listener; a refusal at once and a late one, with their reason; an owner on
     either side that changes its mind at each step of the set-up."""
@@ -135,6 +137,7 @@ def test_hostile_client(pair: Pair) -> None:
     pair.sound(provoked=("protocol", "bad_header"))
 
 
+@slow_on_7
 def test_nobody_answers(pair: Pair) -> None:
     """Time is bounded in each step: nobody has the address, nobody answers the request, the
     request is not answered by its owner."""
@@ -160,6 +163,7 @@ def test_nobody_answers(pair: Pair) -> None:
     works(pair)
 
 
+@slow_on_7
 def test_server_owner_never_answers(hosts: Hosts) -> None:
     """A request that its owner forgets ends by the listener's time."""
     pair = Pair(hosts(2), "timeout=2000")
@@ -174,6 +178,7 @@ def test_server_owner_never_answers(hosts: Hosts) -> None:
     pair.unload()
 
 
+@slow_on_7
 def test_silent_peer(pair: Pair) -> None:
     """A peer that falls silent is missed by who watches it, though nothing is sent, and only
     then: who does not watch stays, and a peer that merely has nothing to say is not missed."""
