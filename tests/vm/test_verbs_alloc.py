@@ -110,10 +110,9 @@ def test_allocations_of_rail_verbs(pair: Pair) -> None:
 
 
 @pytest.mark.kernels("test-7")
-@pytest.mark.soak("test-7")
 # What kmemleak notes of an allocation is allocated in it, so that this fails too; it can do without.
 @pytest.mark.allow_log(r"kmemleak: Cannot allocate a scan area")
-@pytest.mark.parametrize("attr", ["failslab", "fail_page_alloc"])
+@pytest.mark.parametrize("attr", ["failslab", pytest.param("fail_page_alloc", marks=pytest.mark.soak)])
 def test_allocations_below_rail_verbs(pair: Pair, attr: str) -> None:
     """Those too that the kernel's RDMA core, CM and driver make when rail_verbs calls them, and
     those that its user makes when called by it."""
