@@ -9,8 +9,9 @@
  *		paths and the last sysfs file is closed (device reference).
  * clt_req	a request, one a permit (queue depth), made with the first path's first answer and
  *		freed with the session.
- * clt_path	a path. Made with the session or by add_path; removed from clt->paths, then, an RCU
- *		grace period and the last sysfs reference later, freed.
+ * clt_path	a path. Made with the session or by add_path. clt_path_remove() ends its life, then
+ *		sysfs and debugfs, then takes it from clt->paths: who finds none there any more may
+ *		end the session. An RCU grace period and the last reference later it is freed.
  * clt_conn	a connection of a path; one array a path, as long as the path. Its rail_conn,
  *		receives and buffers are made for each attempt, and die in
  *		clt_path_teardown().
@@ -384,6 +385,7 @@ struct clt_paths {
  * @told_up: the user knows that it is up; link work's
  * @closing: rail_clt_close(); @lock to write
  * @opened: the first path was up within rail_clt_open()
+ * @ready: rail_clt_open() was successful: paths may be added
  * @first: path that tries to be the session's first; @lock
  * @no_path_timeout: seconds
  * @max_reconnect: attempts; negative: without end
@@ -421,6 +423,7 @@ struct rail_clt {
 	bool told_up;
 	bool closing;
 	bool opened;
+	bool ready;
 	struct clt_path *first;
 	unsigned int no_path_timeout;
 	int max_reconnect;

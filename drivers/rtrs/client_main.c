@@ -125,18 +125,28 @@ static void clt_unregister(struct rail_clt *clt)
 	mutex_unlock(&clt_sessions_lock);
 }
 
-/* A path of the session; NULL: there is none. */
-static struct clt_path *clt_any_path(struct rail_clt *clt)
+/*
+ * A path for the caller to remove; NULL: there is none left, or @others: somebody else is at it. Under
+ * the mutex, for a path that is removed leaves the table under it.
+ */
+static struct clt_path *clt_take_path(struct rail_clt *clt, bool *others)
 {
 	const struct clt_paths *paths;
-	struct clt_path *path = NULL;
+	struct clt_path *path, *found = NULL;
+	u32 i;
 
+	*others = false;
 	mutex_lock(&clt->mutex);
 	paths = rcu_dereference_protected(clt->paths, lockdep_is_held(&clt->mutex));
-	if (paths && paths->n)
-		path = clt_lane_path(paths->lane[0]);
+	for (i = 0; paths && i < paths->n && !found; i++) {
+		path = clt_lane_path(paths->lane[i]);
+		if (test_and_set_bit(0, &path->removing))
+			*others = true;
+		else
+			found = path;
+	}
 	mutex_unlock(&clt->mutex);
-	return path;
+	return found;
 }
 
 static bool clt_paths_tried(struct rail_clt *clt)
@@ -153,7 +163,7 @@ static bool clt_paths_tried(struct rail_clt *clt)
 	return all;
 }
 
-/* Visits each path; clt->paths does not change, for nobody but the caller knows the session. */
+/* Visits each path; clt->paths does not change: nobody adds one before the session is ready. */
 static void clt_start_paths(struct rail_clt *clt)
 {
 	struct clt_paths *paths = rcu_dereference_protected(clt->paths, true);
@@ -185,6 +195,7 @@ static void clt_remove_paths(struct rail_clt *clt)
 {
 	const struct clt_paths *paths;
 	struct clt_path *path;
+	bool others;
 	u32 i;
 
 	/* All at once, then one by one. */
@@ -193,8 +204,8 @@ static void clt_remove_paths(struct rail_clt *clt)
 	for (i = 0; paths && i < paths->n; i++)
 		clt_path_want(clt_lane_path(paths->lane[i]), CLT_WANT_GONE);
 	rcu_read_unlock();
-	while ((path = clt_any_path(clt)))
-		if (!test_and_set_bit(0, &path->removing))
+	while ((path = clt_take_path(clt, &others)) || others)
+		if (path)
 			clt_path_remove(path);
 		else
 			msleep(20);
@@ -263,6 +274,7 @@ struct rail_clt *rail_clt_open(const struct rail_clt_attr *attr)
 	err = clt_show_paths(clt);
 	if (err)
 		goto remove;
+	smp_store_release(&clt->ready, true);
 	return clt;
 
 remove:

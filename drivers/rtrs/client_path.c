@@ -107,13 +107,18 @@ bool clt_path_fail(struct clt_path *path, int error)
 /**
  * clt_path_want - what the user wants of a path
  * @path: the path
- * @want: that
+ * @want: that; nobody wants a path back of which it was said that it shall go
  *
  * Context: any.
  */
 void clt_path_want(struct clt_path *path, enum clt_want want)
 {
-	WRITE_ONCE(path->want, want);
+	enum clt_want was = READ_ONCE(path->want);
+
+	do {
+		if (was == CLT_WANT_GONE)
+			break;
+	} while (!try_cmpxchg(&path->want, &was, want));
 	WRITE_ONCE(path->next_try, jiffies);
 	wake_up_all(&path->wq);
 	clt_path_kick(path);
@@ -235,31 +240,61 @@ static int clt_conn_configure(struct rail_conn *rail, struct rail_qp_attr *attr)
 	return 0;
 }
 
+/* clt->mutex held. Has another path the same addresses? */
+static bool clt_path_is_double(const struct clt_path *path, const struct sockaddr *src)
+{
+	const struct clt_paths *paths;
+	u32 i;
+
+	paths = rcu_dereference_protected(path->clt->paths, lockdep_is_held(&path->clt->mutex));
+	for (i = 0; i < paths->n; i++) {
+		struct rail_clt_addr *addr = &clt_lane_path(paths->lane[i])->addr;
+
+		if (addr != &path->addr &&
+		    rail_addr_equal((struct sockaddr *)&addr->dst,
+				    (struct sockaddr *)&path->addr.dst) &&
+		    rail_addr_equal((struct sockaddr *)&addr->src, src))
+			return true;
+	}
+	return false;
+}
+
 /* Connection 0 has a device and a source. */
-static void clt_path_take_name(struct clt_path *path, struct rail_conn *rail)
+static int clt_path_take_name(struct clt_path *path, struct rail_conn *rail)
 {
 	struct sockaddr *src = (struct sockaddr *)&path->addr.src;
+	struct sockaddr_storage found = {};
+	int err = 0;
 
 	strscpy(path->hca_name, dev_name(&path->pd->dev->ib->dev), sizeof(path->hca_name));
 	path->hca_port = rail_conn_port(rail);
+	if (src->sa_family != AF_UNSPEC)
+		return 0;
 	/* A path is a pair of addresses: it stays with the one it found. */
-	if (src->sa_family == AF_UNSPEC) {
-		memcpy(src, rail_conn_src(rail), rdma_addr_size((void *)rail_conn_src(rail)));
-		rail_addr_set_port(src, 0);
+	memcpy(&found, rail_conn_src(rail), rdma_addr_size((void *)rail_conn_src(rail)));
+	rail_addr_set_port((struct sockaddr *)&found, 0);
+	mutex_lock(&path->clt->mutex);
+	if (clt_path_is_double(path, (struct sockaddr *)&found)) {
+		err = -EEXIST;
+	} else {
+		path->addr.src = found;
 		rail_path_print(path->name, sizeof(path->name), src,
 				(struct sockaddr *)&path->addr.dst);
 	}
+	mutex_unlock(&path->clt->mutex);
+	return err;
 }
 
 /* Connection 0 has its receives posted when INFO has come, which must find its own. */
 static int clt_conn_created(struct rail_conn *rail)
 {
 	struct clt_conn *conn = rail_conn_context(rail);
-	int err;
+	int err = 0;
 
 	if (!conn->cid)
-		clt_path_take_name(conn->path, rail);
-	err = clt_conn_make_recvs(conn);
+		err = clt_path_take_name(conn->path, rail);
+	if (!err)
+		err = clt_conn_make_recvs(conn);
 	if (!err && conn->cid)
 		err = clt_conn_post_recvs(conn);
 	return err;
@@ -700,6 +735,9 @@ static void clt_path_teardown(struct clt_path *path, int error)
 			rail_conn_wait_closed(path->conns[cid].rail);
 	synchronize_rcu();
 	rail_hb_stop(&path->hb);
+	/* Regions that are given back with a living key are not to be replaced. */
+	if (path->mrs)
+		rail_mr_pool_stop(path->mrs);
 	clt_path_take_reqs(path, &reqs);
 	/* With their connections gone nobody can use the keys; with the regions gone, ever. */
 	list_for_each_entry(req, &reqs, entry) {
@@ -819,7 +857,8 @@ static void clt_path_after(struct clt_path *path, bool was_up, int error)
 	if (clt->opened && clt->max_reconnect >= 0 && path->tries > clt->max_reconnect) {
 		clt_warn(path, "gave up after %u attempts; write 1 to its 'reconnect' to try again\n",
 			 path->tries);
-		WRITE_ONCE(path->want, CLT_WANT_OFF);
+		/* Unless somebody wants it gone by now. */
+		cmpxchg(&path->want, CLT_WANT_ON, CLT_WANT_OFF);
 		clt_path_move(path, CLT_PATH_OFF);
 		return;
 	}
@@ -1036,14 +1075,19 @@ void clt_path_remove(struct clt_path *path)
 
 	clt_path_want(path, CLT_WANT_GONE);
 	wait_event_idle(path->wq, READ_ONCE(path->state) == CLT_PATH_GONE);
+	clt_sysfs_del_path(path);
+	rail_stats_destroy(&path->stats);
+	debugfs_remove_recursive(path->dir);
+	path->dir = NULL;
+	/* Nobody is left who could start them. */
 	cancel_delayed_work_sync(&path->work);
 	cancel_delayed_work_sync(&path->prove);
+	/* The session may be gone once the path is off its table. */
 	mutex_lock(&clt->mutex);
 	/* A smaller table cannot be too large; memory for it there is, sooner or later. */
 	while (clt_paths_set(clt, NULL, path))
 		cond_resched();
 	mutex_unlock(&clt->mutex);
 	synchronize_rcu();
-	clt_sysfs_del_path(path);
 	kobject_put(&path->kobj);
 }

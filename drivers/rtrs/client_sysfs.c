@@ -4,6 +4,7 @@
  *
  * The device of a session holds the session, the kobject of a path holds the path.
  */
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 #include "client.h"
@@ -183,12 +184,18 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 
 	if (parse_one(buf))
 		return -EINVAL;
-	if (test_and_set_bit(0, &path->removing))
+	/* The attribute goes on the way, and with it what keeps the module here. */
+	if (!try_module_get(THIS_MODULE))
+		return -ENODEV;
+	if (test_and_set_bit(0, &path->removing)) {
+		module_put(THIS_MODULE);
 		return -EALREADY;
+	}
 	/* Or the removal would wait for this very write. */
 	sysfs_remove_file_self(kobj, &attr->attr);
 	clt_info(path, "removed by a user\n");
 	clt_path_remove(path);
+	module_put(THIS_MODULE);
 	return count;
 }
 
@@ -332,6 +339,9 @@ static ssize_t add_path_store(struct device *dev, struct device_attribute *attr,
 	size_t len = count;
 	int err;
 
+	/* Pairs with the release in rail_clt_open(), which has paths of its own to make first. */
+	if (!smp_load_acquire(&clt->ready))
+		return -EAGAIN;
 	if (len && buf[len - 1] == '\n')
 		len--;
 	err = rail_path_parse(clt->net, buf, len, clt_port(clt), &addr.src, &addr.dst);

@@ -218,7 +218,6 @@ void rail_clt_permit_put(struct rail_clt_permit *permit);
 void rail_clt_submit(struct rail_clt_permit *permit, struct rail_clt_io *io);
 /* If it waits for a path: done(-ECANCELED) was called, and true. On a path: false, it goes on. */
 bool rail_clt_cancel(struct rail_clt_permit *permit);
-/* It takes too long: its path is closed and connected anew, and the request sent elsewhere. */
 /* Return: completions worked on. Context: any but irq. */
 int rail_clt_poll(struct rail_clt *clt, unsigned int queue);
 
@@ -305,7 +304,6 @@ const char *rail_srv_sess_name(const struct rail_srv_sess *sess);
 const struct sockaddr *rail_srv_sess_addr(const struct rail_srv_sess *sess);
 u32 rail_srv_sess_queue_depth(const struct rail_srv_sess *sess);
 u32 rail_srv_sess_max_io_size(const struct rail_srv_sess *sess);
-/* Fail the session's paths; ops->sess_down() follows. Does not wait. */
 
 /* ---------------------------------------------------------------- rtrs-core, for both */
 
