@@ -223,7 +223,9 @@ int cli_sysfs_add(struct cli_dev *dev)
 		return error;
 	error = cli_link_name(dev->link, sizeof(dev->link), dev->path, dev->sess->name);
 	if (!error)
-		error = sysfs_create_link(cli_devices, &disk_to_dev(dev->disk)->kobj, dev->link);
+		/* "a/b" and "a!b" would have the same name, which is no reason for a stack trace. */
+		error = sysfs_create_link_nowarn(cli_devices, &disk_to_dev(dev->disk)->kobj,
+						 dev->link);
 	if (error)
 		dev->link[0] = '\0';
 	return error;

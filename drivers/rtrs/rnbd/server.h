@@ -227,6 +227,7 @@ int srv_export_find(const struct srv_sess *sess, const struct rail_rnbd_opening 
 		    char *path, size_t size, struct srv_export **export);
 bool srv_export_admits(const struct srv_export *export, const char *sessname,
 		       const struct sockaddr *addr);
+bool srv_export_is_for(const struct srv_export *export, const struct srv_sess *sess);
 void srv_export_put(struct srv_export *export);
 int srv_export_init(void);
 void srv_export_exit(void);

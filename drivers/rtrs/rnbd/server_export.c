@@ -309,6 +309,18 @@ static const struct sockaddr *not_admitted(const struct srv_export *export,
 	return NULL;
 }
 
+/**
+ * srv_export_is_for - may this session use the export?
+ * @export: the export
+ * @sess: the session
+ *
+ * Context: process; srv_lock held.
+ */
+bool srv_export_is_for(const struct srv_export *export, const struct srv_sess *sess)
+{
+	return export->enabled && !not_admitted(export, sess);
+}
+
 static void tell_how(const struct srv_sess *sess, const char *name)
 {
 	char text[RAIL_ADDR_STRLEN];

@@ -206,8 +206,8 @@ static int srv_map_join(struct srv_map *map)
 	lockdep_assert_held(&srv_lock);
 	if (sess->closed)
 		return -ENOTCONN;
-	/* It may have been disabled since it was found. */
-	if (map->export && !map->export->enabled)
+	/* Since it was found it may have been disabled, and paths may have come from elsewhere. */
+	if (map->export && !srv_export_is_for(map->export, sess))
 		return -EACCES;
 	dev = srv_dev_get(map->bdev.bdev);
 	if (IS_ERR(dev))
