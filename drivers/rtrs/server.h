@@ -59,6 +59,10 @@
  *	ANSWERED	the user replied; the answer waits for the chunk's key to be dead (a read's
  *			may take longer than the device), or for room in the send queue
  *
+ * A request that waits for another path's to be over shares its chunk with it. If the first is a read,
+ * the device may have written over what the second brought: as much as it may have is @spoiled. The
+ * same read sent again has nothing there; anything else ends the path, and comes again on another.
+ *
  * An id that comes on a path where it is not IDLE breaks the protocol and ends the path. The answer
  * being posted makes it IDLE: no completion is waited for, since the client can only send again
  * what it got an answer for. That is why posting and the state change share chunk->lock.
@@ -108,8 +112,11 @@
 
 #define RSRV_MAX_PATHS		128
 
-/* Receives beyond the queue depth: heartbeats and what comes before its turn. */
-#define RSRV_SPARE_RECVS	16
+/* Receives are posted again so many at a time. */
+#define RSRV_RECV_BATCH		8
+
+/* Receives beyond the queue depth: heartbeats, what comes before its turn, a batch to be posted. */
+#define RSRV_SPARE_RECVS	(16 + RSRV_RECV_BATCH)
 
 /* Receives of the service connection that have memory for an INFO_REQ. */
 #define RSRV_INFO_RECVS		4
@@ -210,6 +217,7 @@ struct rsrv_recv {
  * @attach: work that finds session and path, and answers
  * @recvs: receives
  * @nr_recvs: how many
+ * @again: those to be posted again; completions', one at a time
  * @bufs: memory of receives
  * @room_lock: @no_room, and that none joins it after ops->space()
  * @no_room: requests with a chain that waits for room
@@ -224,6 +232,7 @@ struct rsrv_conn {
 	struct work_struct attach;
 	struct rsrv_recv *recvs;
 	u32 nr_recvs;
+	struct rail_recv_batch again;
 	struct rail_buf_pool *bufs;
 	spinlock_t room_lock;
 	struct list_head no_room;
@@ -240,6 +249,7 @@ struct rsrv_conn {
  * @decoded: @hdr is what was found in the chunk; owner
  * @built: @chain has the answer, which waits for room; chunk->lock
  * @conn: where it came, and where the answer goes; set with WAITING
+ * @spoiled: bytes of the chunk that others' reads may have written while it waited; chunk->lock
  * @off: where the header begins; set with WAITING
  * @written: bytes that were written; set with WAITING
  * @hdr: the header, checked
@@ -268,6 +278,7 @@ struct rsrv_req {
 	bool decoded;
 	bool built;
 	struct rsrv_conn *conn;
+	u32 spoiled;
 	u32 off;
 	u32 written;
 	struct rail_rtrs_req hdr;

@@ -53,6 +53,7 @@ static int rsrv_make_recvs(struct rsrv_conn *conn)
 	struct rail_recv_batch batch;
 	u32 i, n = conn->nr_recvs;
 
+	rail_recv_batch_init(&conn->again);
 	conn->recvs = kvcalloc(n, sizeof(*conn->recvs), GFP_KERNEL);
 	if (!conn->recvs)
 		return -ENOMEM;

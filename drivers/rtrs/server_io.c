@@ -22,6 +22,17 @@ static void rsrv_req_broken(struct rsrv_req *req, const char *why)
 		rsrv_warn(req->path, "buffer id %u: %s: closing\n", req->user.id, why);
 }
 
+/* Chunk locked. A request was BUSY: what has it done to the chunk of those that wait? */
+static void rsrv_req_spoil(struct rsrv_req *req)
+{
+	struct rsrv_req *other;
+
+	if (req->hdr.type != RAIL_RTRS_READ)
+		return;
+	list_for_each_entry(other, &req->chunk->waiting, waiting)
+		other->spoiled = max(other->spoiled, req->hdr.data_len);
+}
+
 /*
  * Chunk locked. The request is over, answered or not; the chunk goes to the next path's request
  * that waits for it. The caller unlocks, puts the path's inflight reference, and touches neither
@@ -35,6 +46,7 @@ static void rsrv_req_end(struct rsrv_req *req)
 	req->state = RSRV_REQ_IDLE;
 	if (chunk->busy != req)
 		return;
+	rsrv_req_spoil(req);
 	next = list_first_entry_or_null(&chunk->waiting, struct rsrv_req, waiting);
 	chunk->busy = next;
 	if (next) {
@@ -282,25 +294,40 @@ static u32 rsrv_nr_pieces(const struct rsrv_chunk *chunk, u32 len)
 	return n;
 }
 
+/* What is wrong with a request; NULL: nothing. Fills in @hdr. */
+static const char *rsrv_req_check(struct rsrv_req *req)
+{
+	static const char spoiled[] =
+		"came again as another request, into a buffer that was still being read into";
+	struct rail_srv_sess *sess = req->path->sess;
+	enum rail_rtrs_reason reason;
+
+	if (!req->decoded) {
+		if (unlikely(req->off < req->spoiled))
+			return spoiled;
+		reason = rail_rtrs_req_decode(req->chunk->addr, &sess->params, req->off,
+					      req->written, &req->hdr);
+		if (unlikely(reason))
+			return rail_rtrs_reason_text(reason);
+	}
+	if (unlikely(req->spoiled && (req->hdr.type == RAIL_RTRS_WRITE ||
+				      req->hdr.usr_at < req->spoiled)))
+		return spoiled;
+	if (unlikely(req->hdr.usr_len > sess->srv->attr.usr_max))
+		return rail_rtrs_reason_text(RAIL_RTRS_USR_LONG);
+	return NULL;
+}
+
 /* A request that became BUSY: check what it says, and hand it to the user. Sleepable. */
 static void rsrv_req_run(struct rsrv_req *req)
 {
 	struct rail_srv_sess *sess = req->path->sess;
 	struct rsrv_chunk *chunk = req->chunk;
 	struct rail_srv_req *user = &req->user;
-	enum rail_rtrs_reason reason;
+	const char *wrong = rsrv_req_check(req);
 
-	if (!req->decoded) {
-		reason = rail_rtrs_req_decode(chunk->addr, &sess->params, req->off, req->written,
-					      &req->hdr);
-		if (unlikely(reason)) {
-			rsrv_req_broken(req, rail_rtrs_reason_text(reason));
-			rsrv_end_unlocked(req);
-			return;
-		}
-	}
-	if (unlikely(req->hdr.usr_len > sess->srv->attr.usr_max)) {
-		rsrv_req_broken(req, rail_rtrs_reason_text(RAIL_RTRS_USR_LONG));
+	if (unlikely(wrong)) {
+		rsrv_req_broken(req, wrong);
 		rsrv_end_unlocked(req);
 		return;
 	}
@@ -437,7 +464,8 @@ static void rsrv_io_req(struct rsrv_conn *conn, u32 id, u32 off, u32 written)
 	chunk = req->chunk;
 
 	spin_lock_irqsave(&chunk->lock, flags);
-	if (unlikely(req->state != RSRV_REQ_IDLE)) {
+	/* Without a living key it is the end of a path on which another connection is faster. */
+	if (unlikely(req->state != RSRV_REQ_IDLE || req->mr->state != RAIL_MR_VALID)) {
 		spin_unlock_irqrestore(&chunk->lock, flags);
 		rsrv_req_broken(req, "request with an id that is in flight");
 		percpu_ref_put(inflight);
@@ -445,6 +473,7 @@ static void rsrv_io_req(struct rsrv_conn *conn, u32 id, u32 off, u32 written)
 	}
 	req->state = RSRV_REQ_WAITING;
 	req->conn = conn;
+	req->spoiled = 0;
 	req->off = off;
 	req->written = written;
 	req->decoded = false;
@@ -510,7 +539,6 @@ void rsrv_received(struct rail_cqe *cqe, struct ib_wc *wc)
 {
 	struct rsrv_recv *recv = container_of(cqe, struct rsrv_recv, cqe);
 	struct rsrv_conn *conn = recv->conn;
-	struct rail_recv_batch batch;
 	u32 value, len = wc->byte_len;
 	bool imm = wc->opcode == IB_WC_RECV_RDMA_WITH_IMM;
 
@@ -523,9 +551,11 @@ void rsrv_received(struct rail_cqe *cqe, struct ib_wc *wc)
 	if (unlikely(!imm))
 		rsrv_message(recv, len);
 	/* An immediate value leaves the receive's memory alone, so that it may go back at once. */
-	rail_recv_batch_init(&batch);
-	rail_recv_batch_add(&batch, &recv->wr, &recv->cqe);
-	rail_post_recvs(conn->rail, &batch);
+	rail_recv_batch_add(&conn->again, &recv->wr, &recv->cqe);
+	if (conn->again.n == RSRV_RECV_BATCH) {
+		rail_post_recvs(conn->rail, &conn->again);
+		rail_recv_batch_init(&conn->again);
+	}
 	if (likely(imm))
 		rsrv_imm(conn, value, len);
 }
