@@ -278,7 +278,7 @@ static int rail_addr_error(struct rail_conn *conn, int err)
 	if (conn->state != RAIL_RESOLVING || (err != -ETIMEDOUT && err != -EHOSTUNREACH))
 		return err;
 	/* Not from here: ib_core would wait for the very work that calls us. */
-	queue_delayed_work(rail_wq, &conn->resolve, RAIL_ADDR_PAUSE);
+	queue_delayed_work(rail_close_wq, &conn->resolve, RAIL_ADDR_PAUSE);
 	return 0;
 }
 

@@ -172,7 +172,7 @@ struct rail_conn {
 #define rail_conn_warn(conn, fmt, ...) \
 	pr_warn_ratelimited("rail: %s: " fmt, (conn)->name, ##__VA_ARGS__)
 
-/* All but close_work, which may wait for what takes memory. */
+/* All but close_work and resolve, for which ib_core may wait for what takes memory. */
 extern struct workqueue_struct *rail_wq;
 extern struct workqueue_struct *rail_close_wq;
 

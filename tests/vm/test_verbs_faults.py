@@ -163,6 +163,20 @@ def test_nobody_answers(pair: Pair) -> None:
     works(pair)
 
 
+@pytest.mark.soak
+def test_many_give_up_at_once(hosts: Hosts) -> None:
+    """Connections whose time is over while ib_core still looks for the address: nothing waits for
+    what it may not wait for, of which older kernels complain."""
+    pair = Pair(hosts(2))
+    nobody = pair.client.host.addr().rpartition(".")[0] + ".99"
+    # As long as one look for an address.
+    pair.connect("timeout=1000", path=f"ip:{nobody}", conns=64, up=False)
+    pair.client.wait("conns", 0)
+    pair.sound()
+    works(pair)
+    pair.unload()
+
+
 @slow_on_7
 def test_server_owner_never_answers(hosts: Hosts) -> None:
     """A request that its owner forgets ends by the listener's time."""
