@@ -385,7 +385,7 @@ struct clt_paths {
  * @told_up: the user knows that it is up; link work's
  * @closing: rail_clt_close(); @lock to write
  * @opened: the first path was up within rail_clt_open()
- * @ready: rail_clt_open() was successful: paths may be added
+ * @ready: rail_clt_open() was successful: paths may be added, and the user told of the link
  * @first: path that tries to be the session's first; @lock
  * @no_path_timeout: seconds
  * @max_reconnect: attempts; negative: without end

@@ -126,8 +126,8 @@ static void clt_unregister(struct rail_clt *clt)
 }
 
 /*
- * A path for the caller to remove; NULL: there is none left, or @others: somebody else is at it. Under
- * the mutex, for a path that is removed leaves the table under it.
+ * A path for the caller to remove; NULL: there is none left, or @others: somebody else is at it.
+ * Under the mutex, for a path that is removed leaves the table under it.
  */
 static struct clt_path *clt_take_path(struct rail_clt *clt, bool *others)
 {
@@ -274,7 +274,12 @@ struct rail_clt *rail_clt_open(const struct rail_clt_attr *attr)
 	err = clt_show_paths(clt);
 	if (err)
 		goto remove;
+	if (attr->place)
+		WRITE_ONCE(*attr->place, clt);
+	/* Pairs with clt_link_work() and add_path_store(). */
 	smp_store_release(&clt->ready, true);
+	/* It tells what happened to the link meanwhile. */
+	queue_work(clt->wq, &clt->link_work);
 	return clt;
 
 remove:

@@ -723,8 +723,9 @@ static void clt_path_teardown(struct clt_path *path, int error)
 	u32 cid;
 
 	if (path->state == CLT_PATH_UP) {
-		clt_link_lost(path);
+		/* First, or it would make the lane usable once more. */
 		cancel_delayed_work_sync(&path->prove);
+		clt_link_lost(path);
 	}
 	clt_path_move(path, CLT_PATH_CLOSING);
 	for (cid = 0; cid < path->nr_conns; cid++)

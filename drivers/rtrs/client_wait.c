@@ -197,6 +197,9 @@ static void clt_link_work(struct work_struct *work)
 	bool up, open;
 	u32 gen;
 
+	/* Pairs with the release in rail_clt_open(), which queues us when the user may be told. */
+	if (!smp_load_acquire(&clt->ready))
+		return;
 	while (clt_link_next(clt, &up, &gen)) {
 		if (!up) {
 			if (clt->ops->link_down)

@@ -136,7 +136,8 @@ struct rail_clt_io {
  *
  * @link_down and @link_up are called one at a time, in order, from a workqueue, and may sleep. They
  * must not call rail_clt_close(), which waits for them. Never called for the connecting within
- * rail_clt_open().
+ * rail_clt_open(); a link that is lost again before that returns is told of when the session is at
+ * attr.place, which may be before the caller has what rail_clt_open() returned.
  */
 struct rail_clt_ops {
 	void (*link_down)(void *priv);
@@ -164,6 +165,7 @@ struct rail_clt_addr {
  * @no_path_timeout: seconds that I/O waits for a path; 0: not at all; negative: the default
  * @ops: may not be NULL
  * @priv: for @ops
+ * @place: where the session is put before @ops are called, for their use; NULL: they need it not
  */
 struct rail_clt_attr {
 	struct net *net;
@@ -174,6 +176,7 @@ struct rail_clt_attr {
 	int no_path_timeout;
 	const struct rail_clt_ops *ops;
 	void *priv;
+	struct rail_clt **place;
 };
 
 /**

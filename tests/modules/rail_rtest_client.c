@@ -312,6 +312,7 @@ static int cmd_open(char *args)
 		.net = &init_net,
 		.no_path_timeout = -1,
 		.ops = &ops,
+		.place = &clt,
 	};
 	unsigned int timeout;
 	struct rail_clt *new;

@@ -378,6 +378,7 @@ static int cli_sess_open(struct cli_sess *sess, const struct cli_map *map)
 		.no_path_timeout = map->no_path_timeout,
 		.ops = &cli_clt_ops,
 		.priv = sess,
+		.place = &sess->clt,
 	};
 	int error;
 
