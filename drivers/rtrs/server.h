@@ -59,9 +59,10 @@
  *	ANSWERED	the user replied; the answer waits for the chunk's key to be dead (a read's
  *			may take longer than the device), or for room in the send queue
  *
- * A request that waits for another path's to be over shares its chunk with it. If the first is a read,
- * the device may have written over what the second brought: as much as it may have is @spoiled. The
- * same read sent again has nothing there; anything else ends the path, and comes again on another.
+ * A request that waits for another path's to be over shares its chunk with it. If the first is a
+ * read, the device may have written over what the second brought: as much as it may have is
+ * @spoiled. The same read sent again has nothing there; anything else ends the path, and comes
+ * again on another.
  *
  * An id that comes on a path where it is not IDLE breaks the protocol and ends the path. The answer
  * being posted makes it IDLE: no completion is waited for, since the client can only send again
@@ -248,7 +249,8 @@ struct rsrv_conn {
  * @inv_unposted: it is not even posted, for want of room; chunk->lock
  * @decoded: @hdr is what was found in the chunk; owner
  * @built: @chain has the answer, which waits for room; chunk->lock
- * @conn: where it came, and where the answer goes; set with WAITING
+ * @conn: where it came, and where the answer goes; set with WAITING, there as long as @mr is
+ * @cid: of @conn
  * @spoiled: bytes of the chunk that others' reads may have written while it waited; chunk->lock
  * @off: where the header begins; set with WAITING
  * @written: bytes that were written; set with WAITING
@@ -278,6 +280,7 @@ struct rsrv_req {
 	bool decoded;
 	bool built;
 	struct rsrv_conn *conn;
+	u16 cid;
 	u32 spoiled;
 	u32 off;
 	u32 written;

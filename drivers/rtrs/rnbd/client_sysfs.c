@@ -223,7 +223,7 @@ int cli_sysfs_add(struct cli_dev *dev)
 		return error;
 	error = cli_link_name(dev->link, sizeof(dev->link), dev->path, dev->sess->name);
 	if (!error)
-		/* "a/b" and "a!b" would have the same name, which is no reason for a stack trace. */
+		/* "a/b" and "a!b" have the same name here, which is no reason for a stack trace. */
 		error = sysfs_create_link_nowarn(cli_devices, &disk_to_dev(dev->disk)->kobj,
 						 dev->link);
 	if (error)

@@ -227,7 +227,7 @@ static int __init srv_init(void)
 		pr_err("dev_search_path=%s has to be an absolute path\n", srv_search_path);
 		return -EINVAL;
 	}
-	/* Not for reclaim: opening a disk waits for work that is not either. I/O does not come here. */
+	/* Not for reclaim: opening a disk waits for works that are not. I/O does not come here. */
 	srv_wq = alloc_workqueue("rnbd_server", WQ_UNBOUND, 0);
 	if (!srv_wq)
 		return -ENOMEM;
