@@ -5,6 +5,7 @@
  */
 #include <linux/export.h>
 #include <linux/slab.h>
+#include <trace/events/rail_rtrs.h>
 #include "client.h"
 
 /* ---------------------------------------------------------------- submission */
@@ -151,6 +152,8 @@ static int clt_path_send(struct clt_path *path, struct clt_req *req)
 	if (req->counted)
 		atomic_inc(&path->lane.inflight);
 	rail_stats_inc(&path->stats, CLT_STAT_STARTED);
+	trace_rail_clt_req_start(path->clt->name, path->name, req->permit.id, conn->cid,
+				 req->io->dir == DMA_TO_DEVICE, req->io->len);
 	req->state = CLT_REQ_FLYING;
 	WRITE_ONCE(req->path, path);
 	/* Pairs with the acquire in clt_answer(): who sees it sees the rest. */
@@ -280,6 +283,9 @@ void clt_req_done(struct clt_req *req, int error)
 {
 	struct rail_clt_io *io = req->io;
 
+	if (trace_rail_clt_req_done_enabled())
+		trace_rail_clt_req_done(req->permit.clt->name, req->permit.id, error,
+					ktime_get_ns() - req->started_ns);
 	req->io = NULL;
 	io->done(io, error);
 }

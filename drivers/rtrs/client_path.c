@@ -7,6 +7,7 @@
 #include <linux/debugfs.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <trace/events/rail_rtrs.h>
 #include "client.h"
 
 const char * const clt_path_state_names[CLT_NR_PATH_STATES] = {
@@ -73,6 +74,8 @@ struct clt_info {
 static void clt_path_move(struct clt_path *path, enum clt_path_state to)
 {
 	WARN_ON_ONCE(!clt_path_may(path->state, to));
+	trace_rail_clt_path(path->clt->name, path->name, clt_path_state_names[path->state],
+			    clt_path_state_names[to], READ_ONCE(path->error));
 	WRITE_ONCE(path->state, to);
 	wake_up_all(&path->wq);
 }
@@ -708,6 +711,7 @@ static void clt_path_give_reqs(struct clt_path *path, struct list_head *list)
 		} else {
 			n++;
 			rail_stats_inc(&path->stats, CLT_STAT_FAILED_OVER);
+			trace_rail_clt_req_failover(path->clt->name, path->name, req->permit.id);
 			clt_req_send(req);
 		}
 	}

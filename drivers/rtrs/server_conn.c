@@ -3,6 +3,8 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include <trace/events/rail_rtrs.h>
+
 #include "server.h"
 
 /* ---------------------------------------------------------------- memory */
@@ -257,6 +259,7 @@ static void rsrv_refuse(struct rail_conn *rail, int err)
 {
 	struct rail_rtrs_conn_rsp rsp;
 
+	trace_rail_srv_refused(rail_conn_name(rail), err);
 	rail_rtrs_reject_encode(&rsp, err);
 	rail_conn_reject(rail, &rsp, sizeof(rsp));
 }
@@ -346,6 +349,7 @@ static int rsrv_request(struct rail_listener *listener, struct rail_conn *rail,
 	return 0;
 
 free:
+	trace_rail_srv_refused(rail_conn_name(rail), err);
 	rail_rtrs_reject_encode(rsp, err);
 	kfree(conn);
 	return err;

@@ -6,6 +6,8 @@
 #include <linux/export.h>
 #include <linux/ktime.h>
 
+#include <trace/events/rail_rtrs.h>
+
 #include "server.h"
 
 /* ---------------------------------------------------------------- helpers */
@@ -219,6 +221,9 @@ end:
 		rsrv_count(req);
 	else
 		rail_stats_inc(&req->path->stats, RSRV_STAT_UNANSWERED);
+	if (trace_rail_srv_req_done_enabled())
+		trace_rail_srv_req_done(rsrv_sess_label(req->path->sess), req->user.id,
+					err ?: req->error, ktime_get_ns() - req->started);
 	rsrv_req_end(req);
 	return true;
 }
@@ -340,6 +345,9 @@ static void rsrv_req_run(struct rsrv_req *req)
 	user->data_len = req->hdr.data_len;
 	user->nr_data = rsrv_nr_pieces(chunk, user->data_len);
 	user->priv = NULL;
+	trace_rail_srv_req_start(rsrv_sess_label(sess), req->path->name, user->id,
+				 req->cid, req->hdr.type == RAIL_RTRS_WRITE,
+				 user->data_len);
 	sess->srv->attr.ops->request(sess, user);
 }
 
@@ -473,6 +481,7 @@ static void rsrv_io_req(struct rsrv_conn *conn, u32 id, u32 off, u32 written)
 	}
 	req->state = RSRV_REQ_WAITING;
 	req->conn = conn;
+	req->cid = conn->ask.cid;
 	req->spoiled = 0;
 	req->off = off;
 	req->written = written;

@@ -3,6 +3,7 @@
 #include <linux/slab.h>
 
 #include <rail/addr.h>
+#include <trace/events/rail_rtrs.h>
 
 #include "server.h"
 
@@ -35,11 +36,20 @@ static void rsrv_info_work(struct work_struct *work);
 
 /* ---------------------------------------------------------------- states */
 
-/* State lock held. */
-static bool rsrv_path_move(struct rsrv_path *path, enum rsrv_path_state to)
+static const char * const rsrv_path_state_names[RSRV_NR_PATH_STATES] = {
+	[RSRV_PATH_CONNECTING] = "connecting",
+	[RSRV_PATH_INFO] = "info",
+	[RSRV_PATH_UP] = "up",
+	[RSRV_PATH_CLOSING] = "closing",
+};
+
+/* State lock held. @reason is of a path that closes. */
+static bool rsrv_path_move(struct rsrv_path *path, enum rsrv_path_state to, int reason)
 {
 	if (!rsrv_path_may(path->state, to))
 		return false;
+	trace_rail_srv_path(rsrv_sess_label(path->sess), path->name,
+			    rsrv_path_state_names[path->state], rsrv_path_state_names[to], reason);
 	WRITE_ONCE(path->state, to);
 	return true;
 }
@@ -58,7 +68,7 @@ bool rsrv_path_fail(struct rsrv_path *path, int reason)
 	bool first;
 
 	spin_lock_irqsave(&path->state_lock, flags);
-	first = rsrv_path_move(path, RSRV_PATH_CLOSING);
+	first = rsrv_path_move(path, RSRV_PATH_CLOSING, reason);
 	if (first) {
 		path->reason = reason;
 		queue_work(rsrv_close_wq, &path->close);
@@ -268,7 +278,7 @@ static void rsrv_path_check_info(struct rsrv_path *path)
 {
 	/* INFO_REQ may be faster than the news that the last connection is up. */
 	if (path->info_seen && path->nr_up == path->cid_num &&
-	    rsrv_path_move(path, RSRV_PATH_INFO))
+	    rsrv_path_move(path, RSRV_PATH_INFO, 0))
 		queue_work(rsrv_wq, &path->info);
 }
 
@@ -534,7 +544,7 @@ static int rsrv_path_come_up(struct rsrv_path *path)
 	}
 	/* Before the client knows: its first request may be faster than we are. */
 	spin_lock_irq(&path->state_lock);
-	up = rsrv_path_move(path, RSRV_PATH_UP);
+	up = rsrv_path_move(path, RSRV_PATH_UP, 0);
 	spin_unlock_irq(&path->state_lock);
 	if (!up)
 		return -ECONNABORTED;
