@@ -3,6 +3,7 @@
  * Mappings: a disk each, made and ended.
  */
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -415,5 +416,8 @@ void cli_dev_unmap_all(void)
 		cli_dev_put(dev);
 	}
 	cli_sess_wait_none();
+	/* Who closed a disk last has let go of the module, and may still be about to free it. */
+	while (!ida_is_empty(&cli_index))
+		msleep(20);
 	ida_destroy(&cli_index);
 }

@@ -76,17 +76,14 @@ static struct cli_msg *cli_msg_alloc(size_t hdr_len, size_t data_len)
 	return msg;
 }
 
-/*
- * Asks the server and waits. The wait ends with the path at the latest; a user who has no patience
- * may kill the task.
- */
-static int cli_msg_send(struct cli_sess *sess, struct cli_msg *msg)
+static int cli_msg_try(struct cli_sess *sess, struct cli_msg *msg)
 {
 	struct rail_clt_permit *permit;
 
 	permit = rail_clt_permit_get(sess->clt, RAIL_CLT_ADMIN | RAIL_CLT_WAIT);
 	if (!permit)
 		return -ENOLINK;
+	reinit_completion(&msg->done);
 	rail_clt_submit(permit, &msg->io);
 	if (wait_for_completion_killable(&msg->done)) {
 		rail_clt_cancel(permit);
@@ -94,6 +91,21 @@ static int cli_msg_send(struct cli_sess *sess, struct cli_msg *msg)
 	}
 	rail_clt_permit_put(permit);
 	return msg->error;
+}
+
+/*
+ * Asks the server and waits. The wait ends with the last path at the latest: while there is another
+ * one, it is asked again, for no message does harm when it comes twice. A user who has no patience
+ * may kill the task.
+ */
+static int cli_msg_send(struct cli_sess *sess, struct cli_msg *msg)
+{
+	int error;
+
+	do
+		error = cli_msg_try(sess, msg);
+	while (error == -ENOLINK && rail_clt_linked(sess->clt) && !fatal_signal_pending(current));
+	return error;
 }
 
 static int cli_send_info(struct cli_sess *sess)

@@ -353,6 +353,9 @@ free:
 put_export:
 	if (export)
 		srv_export_put(export);
+	/* Asked twice, for a path went meanwhile, and the first time was as fast as the second. */
+	if (error == -EEXIST && srv_map_again(sess, opening, info) == 1)
+		return 0;
 	pr_warn_ratelimited("session %s: %s cannot be opened: %pe\n", sess->name, opening->dev_name,
 			    ERR_PTR(error));
 	return error;
