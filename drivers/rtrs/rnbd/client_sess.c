@@ -233,6 +233,13 @@ int cli_sess_open_dev(struct cli_dev *dev)
 		       rail_rnbd_reason_text(reason));
 		goto out;
 	}
+	error = -EINVAL;
+	if (info.logical_block_size > PAGE_SIZE) {
+		/* Older kernels would not refuse it by themselves, but crash. */
+		pr_err("%s of session %s has blocks of %u bytes; more than %lu cannot be mapped\n",
+		       dev->path, sess->name, info.logical_block_size, PAGE_SIZE);
+		goto out;
+	}
 	error = cli_dev_fits(dev, &info);
 	if (error)
 		goto out;
