@@ -4,12 +4,14 @@ becomes of the paths."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
-from railvm import Cluster
-from rtest import Pair
+from railvm import Cluster, CommandFailed
+from rtest import CLASS, Pair
 
 Hosts = Callable[..., Cluster]
 
@@ -152,6 +154,78 @@ def test_paths_come_and_go(hosts: Hosts) -> None:
     with pytest.raises(Exception, match="Invalid argument"):
         client.set("mpath_policy", "best")
     finish(pair)
+
+
+def test_wishes_beside_removal(hosts: Hosts) -> None:
+    """Somebody goes on connecting and disconnecting paths that another one removes, by themselves or
+    with their session: they go all the same, and nothing is left."""
+    pair = two_paths(hosts)
+    client = pair.client
+    wishes = client.host.start(
+        f"while :; do for p in {CLASS}/rtest/paths/*; do echo 1 >$p/reconnect; "
+        "echo 1 >$p/disconnect; done; done 2>/dev/null")
+    client.set_path(pair.path(1), "remove_path")
+    assert client.paths() == [pair.path(0)]
+    client.do("close")
+    for _ in range(3):
+        # It may be without a path before it can be used.
+        with suppress(CommandFailed):
+            client.open(pair.addr(0), pair.addr(1))
+        with suppress(CommandFailed):
+            client.do("close")
+    assert client.host.run(f"ls {CLASS}").stdout == ""
+    wishes.kill()
+    wishes.wait(20, check=False)
+    pair.unload()
+
+
+@pytest.mark.soak
+def test_link_flaps_while_opening(hosts: Hosts) -> None:
+    """The first path is lost and comes back while the second still tries for the first time: the user
+    is told when the session is open, and not before."""
+    pair = Pair(hosts(2, links=2))
+    client = pair.client
+    pair.cluster.link(1).netem("loss 100%")
+    opening = client.host.start(["/bin/bash", "-c", 'printf %s "$1" >"$2"', "sh",
+                                 f"open rtest paths={pair.addr(0)};{pair.addr(1)}",
+                                 "/sys/kernel/debug/rail_rtest_client/control"])
+    path = f"/sys/class/rtrs-server/rtest/paths/{pair.path(0)}"
+    pair.server.host.wait_file(f"{path}/hca_name", "", 30)
+    pair.server.host.run(f"i=$(stat -c %i '{path}') && echo 1 >'{path}/disconnect' && "
+                         f"until n=$(stat -c %i '{path}' 2>/dev/null) && [ $n != $i ]; do "
+                         "sleep 0.1; done", timeout=60)
+    assert opening.poll() is None, "it was not opening any more"
+    pair.cluster.link(1).clear_netem()
+    opening.wait(60, check=True)
+    client.do("start jobs=2 depth=8")
+    client.progress(300)
+    status = client.status()
+    assert status["links_down"] == status["links_up"] == 1, status
+    finish(pair)
+
+
+def test_trace_events(hosts: Hosts) -> None:
+    """Requests and paths can be followed in the kernel's trace at both ends."""
+    pair = Pair(hosts(2))
+    tracing = "/sys/kernel/tracing"
+    ends = (pair.client.host, pair.server.host)
+    for host in ends:
+        host.run(f"mountpoint -q {tracing} || mount -t tracefs none {tracing}; "
+                 f"echo 1 >{tracing}/events/rail_rtrs/enable")
+    pair.client.open(pair.addr())
+    pair.client.do("start jobs=1 depth=1")
+    pair.client.progress(20)
+    pair.client.do("stop")
+    pair.client.do("close")
+    for host, side, last in zip(ends, ("clt", "srv"), ("removed", "closing"), strict=True):
+        trace = host.run(f"echo 0 >{tracing}/events/rail_rtrs/enable; cat {tracing}/trace; "
+                         f"echo >{tracing}/trace").stdout
+        for what in (rf"rail_{side}_path: sess=rtest path={pair.path()} \w+ -> {last} ",
+                     rf"rail_{side}_req_start: sess=rtest path={pair.path()} id=\d+ cid=\d+ "
+                     r"write \d+ bytes",
+                     rf"rail_{side}_req_done: sess=rtest id=\d+ error=0 after [1-9]\d* ns"):
+            assert re.search(what, trace), f"{what}\n{trace[-3000:]}"
+    pair.unload()
 
 
 @pytest.mark.soak

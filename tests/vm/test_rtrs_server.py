@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from railvm import Cluster
-from rtrspeer import (ECHO_FLUSH, ECHO_READ, USR, Peer, conn_req, conn_rsp, echo_hdr, echo_read,
+from rtrspeer import (ECHO_FAIL, ECHO_FLUSH, ECHO_READ, USR, Peer, conn_req, conn_rsp, echo_hdr, echo_read,
                       echo_write, imm, info_req, read_hdr, write_hdr)
 from test_rtrs import Pair
 
@@ -42,6 +42,12 @@ def pair(hosts: Hosts, rotation: str) -> Iterator[Pair]:
 
 def peer_of(pair: Pair) -> Peer:
     return Peer(pair.client.host, pair.server.host.addr(0))
+
+
+def two_peers(pair: Pair) -> tuple[Peer, Peer]:
+    """For two paths of a session: a server has no two between the same addresses, and the program uses
+    one device."""
+    return peer_of(pair), Peer(pair.client.host, pair.server.host.addr(0, v6=True))
 
 
 def good_client(pair: Pair) -> None:
@@ -226,6 +232,56 @@ def test_id_in_flight(pair: Pair) -> None:
     pair.server.do("delay 0")
     assert pair.server.status()["srv_requests"] == before + DEPTH
     pair.server.host.wait_log("an id that is in flight")
+    good_client(pair)
+
+
+@pytest.mark.soak
+def test_spoiled_request(pair: Pair) -> None:
+    """While a read is with the server's user its buffer id comes on another path: the same read is
+    done in its turn, another request, which lies where the first read's data goes, is not done."""
+    pair.server.do("delay 6000")
+    peer, second = two_peers(pair)
+    off_r, read = echo_read(0, 500, "m")
+    off_w, write = echo_write(0, b"other" * 100)
+    up = [*peer.up(), "save 0", "mr m 8192", *second.up(path=2, base=2, first=False),
+          f"write 1 {imm(0, off_r, DEPTH)} =0 500 {read}"]
+    before = pair.server.status()["srv_requests"]
+    answers = peer.run(*up, f"write 3 {imm(0, off_r, DEPTH)} 0 500 {read}", "recv 3 30000")
+    assert answers[-1][:2] == ["recv", "10000000"]
+    assert pair.server.status()["srv_requests"] == before + 2
+    no_session(pair)
+    answers = peer.run(*up, f"write 3 {imm(0, off_w, DEPTH)} 0 0 {write}", "alive 2 30000",
+                       "alive 0 500")
+    assert answers[-2:] == [["gone"], ["alive"]]
+    assert pair.server.status()["srv_requests"] == before + 3
+    pair.server.do("delay 0")
+    good_client(pair)
+
+
+@pytest.mark.soak
+def test_header_rewritten(pair: Pair, rotation: str) -> None:
+    """A client rewrites a request's header after the immediate that announced it. With new keys it
+    cannot; with the same keys what is checked is what is done, whatever it is then."""
+    pair.server.do("delay 6000")
+    peer, second = two_peers(pair)
+    off, write = echo_write(0, b"first" * 100)
+    # The second waits for the first, and is looked at only then.
+    up = [*peer.up(), "save 0", *second.up(path=2, base=2, first=False),
+          f"write 1 {imm(0, off, DEPTH)} =0 0 {write}", f"write 3 {imm(0, off, DEPTH)} 0 0 {write}"]
+    answers = peer.run(*up, f"write 3 - 0 500 {echo_hdr(ECHO_FAIL, 0, 500, serial=5)}",
+                       "recv 3 30000", "alive 0 500")
+    assert answers[-1] == ["alive"]
+    if rotation == "Y":
+        # Unless it is faster than the death of the key, which nobody minds.
+        assert answers[-2][0] == ("gone" if answers[-3][0] == "failed" else "recv")
+    else:
+        # The server's user failed it with EIO, as it was told by the second header.
+        assert answers[-2][:2] == ["recv", f"1{5 << 19:07x}"]
+        no_session(pair)
+        answers = peer.run(*up, f"write 3 - 0 {500 + USR} {write_hdr(0xFFFF)}", "alive 2 30000",
+                           "alive 0 500")
+        assert answers[-2:] == [["gone"], ["alive"]]
+    pair.server.do("delay 0")
     good_client(pair)
 
 
