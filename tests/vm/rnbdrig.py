@@ -37,10 +37,11 @@ class Server:
     """A host that has disks."""
 
     def __init__(self, host: Host, *, ours: bool = True, rotate: bool = True,
-                 search: str | None = None, depth: int = 0, port: int = 0) -> None:
+                 search: str | None = None, depth: int = 0, port: int = 0,
+                 link: int = 0) -> None:
         self.host = host
         self.ours = ours
-        self.addr = host.addr()
+        self.addr = host.addr(link)
         self.nullb = 0
         host.run(f"mountpoint -q {CONFIG} || {{ modprobe configfs; "
                  f"mount -t configfs none {CONFIG}; }}")

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import errno
 import re
+import shlex
 import struct
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -490,6 +492,57 @@ def test_paths_lost(rig: Rig) -> None:
     assert other.sum() == server.sum("/dev/ram2")
     disk.unmap()
     other.unmap()
+
+
+def two_paths(client: Client, server: Server) -> list[str]:
+    return [f"ip:{client.host.addr(link)},ip:{server.host.addr(link)}" for link in (0, 1)]
+
+
+def start_verified(disk: Disk, *args: str, size: int = 4) -> Any:
+    """Load that goes on, in rounds of so many MiB that are verified, until /run/stop is there."""
+    command = shlex.join(disk.fio_command("--rw=randrw", f"--size={size}M", *args))
+    return disk.host.start(f"rm -f /run/stop; while [ ! -e /run/stop ]; do {command} || exit 1; done")
+
+
+def stop_verified(load: Any, host: Host) -> None:
+    host.run("touch /run/stop")
+    load.wait(180, check=True)
+
+
+def goes_on(disk: Disk, load: Any, count: int = 200) -> None:
+    """Wait for so many more writes."""
+    until = disk.stats()["writes"] + count
+    end = time.monotonic() + 120 * disk.host.factor
+    while disk.stats()["writes"] < until:
+        assert time.monotonic() < end, disk.stats()
+        if load.poll() is not None:
+            load.wait(1, check=True)
+            raise AssertionError("the load has ended")
+        time.sleep(0.1)
+
+
+@pytest.mark.timeout(300)
+def test_link_cut_under_load(rig: Rig) -> None:
+    """Each link of two goes and comes back while data is written and verified: nothing fails, and
+    both ends have the same bytes."""
+    client, server = rig(links=2)
+    server.ram(mib=16)
+    server.export("disk", "/dev/ram0")
+    disk = client.map("disk", paths=two_paths(client, server))
+    load = start_verified(disk, "--bsrange=4k-64k", "--iodepth=16")
+    for link in (0, 1):
+        path = f"{PATHS}/ip:{client.host.addr(link)}@ip:{server.host.addr(link)}"
+        client.host.wait_file(f"{disk.dir}/stat", r"^ +[1-9]", 60)
+        client.host.cluster.link(link).cut()
+        write(client.host, f"{path}/reconnect", "1")
+        client.host.wait_file(f"{path}/state", "^(re)?connecting", 60)
+        goes_on(disk, load)
+        client.host.cluster.link(link).restore()
+        client.host.wait_file(f"{path}/state", "^connected$", 120)
+    goes_on(disk, load)
+    stop_verified(load, client.host)
+    assert disk.sum() == server.sum("/dev/ram0")
+    disk.unmap()
 
 
 @pytest.mark.soak
