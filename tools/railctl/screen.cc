@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "screen.h"
+
+#include <algorithm>
+
+#include "text.h"
+
+namespace rail::ctl
+{
+namespace
+{
+
+constexpr std::size_t kGap = 2;
+// What a cut cell keeps at least.
+constexpr std::size_t kLeast = 8;
+
+std::string_view Code(Tint tint)
+{
+	switch (tint) {
+	case Tint::kGood:
+		return "32";
+	case Tint::kWarn:
+		return "33";
+	case Tint::kBad:
+		return "31";
+	case Tint::kDim:
+		return "2";
+	case Tint::kBold:
+		return "1";
+	case Tint::kNone:
+		break;
+	}
+	return "";
+}
+
+std::size_t Sum(const std::vector<std::size_t> &widths)
+{
+	std::size_t sum = 0;
+
+	for (const std::size_t width : widths)
+		sum += width + kGap;
+	return sum ? sum - kGap : 0;
+}
+
+} // namespace
+
+Cell::Cell(std::string_view raw, Tint t) : text(Escape(raw)), tint(t)
+{
+}
+
+std::string Tinted(bool colour, Tint tint, std::string_view text)
+{
+	const std::string_view code = Code(tint);
+
+	if (!colour || code.empty() || text.empty())
+		return std::string(text);
+	return "\033[" + std::string(code) + "m" + std::string(text) + "\033[0m";
+}
+
+void Table::Print(const Screen &screen) const
+{
+	std::vector<std::size_t> shown;
+	std::vector<std::size_t> widths;
+
+	const auto measure = [&] {
+		widths.clear();
+		for (const std::size_t c : shown) {
+			std::size_t width = Columns(columns_[c].title);
+
+			for (const auto &row : rows_)
+				width = std::max(width, Columns(row.at(c).text));
+			widths.push_back(width);
+		}
+		// The widest of those that may be cut gives first.
+		while (screen.columns && Sum(widths) > screen.columns) {
+			std::size_t widest = shown.size();
+
+			for (std::size_t i = 0; i < shown.size(); i++) {
+				const Column &column = columns_[shown[i]];
+				const std::size_t least = std::max(kLeast, Columns(column.title));
+
+				if (column.kind == Column::kFlexible && widths[i] > least &&
+				    (widest == shown.size() || widths[i] > widths[widest]))
+					widest = i;
+			}
+			if (widest == shown.size())
+				return false;
+			widths[widest]--;
+		}
+		return true;
+	};
+
+	for (std::size_t c = 0; c < columns_.size(); c++)
+		shown.push_back(c);
+	while (!measure()) {
+		const auto last = std::find_if(shown.rbegin(), shown.rend(),
+					       [&](std::size_t c) { return columns_[c].optional; });
+
+		// Nothing more to give: better too wide than without what matters.
+		if (last == shown.rend())
+			break;
+		shown.erase(std::next(last).base());
+	}
+
+	const auto line = [&](const auto &cell_of) {
+		std::string text;
+
+		for (std::size_t i = 0; i < shown.size(); i++) {
+			const Cell cell = cell_of(shown[i]);
+			const std::string fit = Fit(cell.text, widths[i]);
+			const std::string pad(widths[i] - std::min(widths[i], Columns(fit)), ' ');
+			const bool last = i + 1 == shown.size();
+
+			if (columns_[shown[i]].kind == Column::kNumber)
+				text += pad + Tinted(screen.colour, cell.tint, fit);
+			else
+				text += Tinted(screen.colour, cell.tint, fit) + (last ? "" : pad);
+			if (!last)
+				text.append(kGap, ' ');
+		}
+		screen.out << text << '\n';
+	};
+	line([&](std::size_t c) { return Cell(columns_[c].title, Tint::kBold); });
+	for (const auto &row : rows_)
+		line([&](std::size_t c) { return row[c]; });
+}
+
+void PrintFields(const Screen &screen, const std::vector<std::pair<std::string, Cell>> &fields)
+{
+	std::size_t width = 0;
+
+	for (const auto &[name, value] : fields)
+		width = std::max(width, Columns(name));
+	for (const auto &[name, value] : fields)
+		screen.out << Tinted(screen.colour, Tint::kDim, name)
+			   << std::string(width - Columns(name) + kGap, ' ')
+			   << Tinted(screen.colour, value.tint, value.text) << '\n';
+}
+
+} // namespace rail::ctl
