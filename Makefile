@@ -26,6 +26,13 @@ uninstall:
 clean:
 	@rm -rf build
 
+.PHONY: tools install-tools
+tools:
+	@scripts/tools build
+
+install-tools:
+	@scripts/tools install
+
 .PHONY: demo bench
 demo:
 	@scripts/demo
@@ -65,6 +72,10 @@ help:
 	@echo '  make modules-all  build for every kernel of scripts/kernel list, with and without tests; warnings fail'
 	@echo '  make clean        remove build/'
 	@echo
+	@echo 'Tools'
+	@echo '  make tools          build railctl, its man page and completion in build/tools'
+	@echo '  make install-tools  install them under PREFIX (/usr/local; as root; DESTDIR= for packages)'
+	@echo
 	@echo 'Tests'
 	@echo '  make check        everything that CI runs; installs and fetches what it needs by itself'
 	@echo '  make soak         the same with big counts and long times'
@@ -87,4 +98,4 @@ help:
 	@echo '  KSRC=dir          kernel source tree to make test-7 from'
 	@echo '  RAIL_CACHE=dir    where kernels are kept (~/.cache/rail)'
 	@echo
-	@echo 'Tools: scripts/setup, scripts/kernel, scripts/vm; each has --help.'
+	@echo 'Scripts: scripts/setup, scripts/kernel, scripts/vm; each has --help.'

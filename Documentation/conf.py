@@ -18,3 +18,4 @@ html_theme_options = {
     "page_width": "1100px",
 }
 nitpicky = True
+man_pages = [("railctl", "railctl", "block devices and NFS over RDMA", author, 8)]
