@@ -90,7 +90,7 @@ TEST_F(Server, ExportIsAllOrNothing)
 	for (const std::string &file :
 	     {std::string("device_path"), std::string("access"), std::string("enable"),
 	      std::string("allowed_clients/host-*")}) {
-		const std::string path = kExportsDir + "/vg0!disk/" + file;
+		const std::string path = Sub(kExportsDir, "vg0!disk", file);
 
 		root_.errors = {{path, EINVAL}};
 		EXPECT_EQ(Thrown([&] { ExportAdd(root_, Wanted()); }), Exit::kFailed) << file;
