@@ -208,6 +208,10 @@ TEST(Table, FitsTheTerminal)
 	EXPECT_NE(narrow.find("open"), narrow.npos);
 	EXPECT_EQ(narrow.find("more"), narrow.npos);
 	EXPECT_NE(Print(table, 60).find("quite long"), narrow.npos);
+	// A name that can be read is worth more than a column that may go.
+	const std::string some = Print(table, 38);
+	EXPECT_NE(some.find("quite long"), some.npos);
+	EXPECT_EQ(some.find("more"), some.npos);
 }
 
 TEST(Table, ColourOnlyWhereItIsWanted)

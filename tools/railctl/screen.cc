@@ -11,7 +11,8 @@ namespace
 {
 
 constexpr std::size_t kGap = 2;
-// What a cut cell keeps at least.
+// What a cut cell keeps while there are columns to leave out, and what it keeps at least.
+constexpr std::size_t kComfortable = 30;
 constexpr std::size_t kLeast = 8;
 
 std::string_view Code(Tint tint)
@@ -62,7 +63,7 @@ void Table::Print(const Screen &screen) const
 	std::vector<std::size_t> shown;
 	std::vector<std::size_t> widths;
 
-	const auto measure = [&] {
+	const auto fits = [&](std::size_t keep) {
 		widths.clear();
 		for (const std::size_t c : shown) {
 			std::size_t width = Columns(columns_[c].title);
@@ -77,7 +78,7 @@ void Table::Print(const Screen &screen) const
 
 			for (std::size_t i = 0; i < shown.size(); i++) {
 				const Column &column = columns_[shown[i]];
-				const std::size_t least = std::max(kLeast, Columns(column.title));
+				const std::size_t least = std::max(keep, Columns(column.title));
 
 				if (column.kind == Column::kFlexible && widths[i] > least &&
 				    (widest == shown.size() || widths[i] > widths[widest]))
@@ -92,13 +93,15 @@ void Table::Print(const Screen &screen) const
 
 	for (std::size_t c = 0; c < columns_.size(); c++)
 		shown.push_back(c);
-	while (!measure()) {
+	while (!fits(kComfortable)) {
 		const auto last = std::find_if(shown.rbegin(), shown.rend(),
 					       [&](std::size_t c) { return columns_[c].optional; });
 
-		// Nothing more to give: better too wide than without what matters.
-		if (last == shown.rend())
+		if (last == shown.rend()) {
+			// If that is not enough: better too wide than without what matters.
+			fits(kLeast);
 			break;
+		}
 		shown.erase(std::next(last).base());
 	}
 
