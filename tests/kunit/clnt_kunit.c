@@ -303,13 +303,19 @@ static void test_max_payload(struct kunit *test)
 
 /* ---------------------------------------------------------------- credits */
 
+/*
+ * sunrpc first forgets a killed call, then releases it, and the answer may come at any time:
+ * before, between or after.
+ */
 enum call_state {
 	FREE,
 	WAITED_FOR,
+	FORGOTTEN,
+	ANSWERED,	/* between the two */
 	LOST,
 };
 
-/* The model: every call the server has, and what it said last. */
+/* The model: every call the server has or that holds a credit, and what the server said last. */
 struct model {
 	enum call_state call[CALLS];
 	u32 grant;
@@ -335,11 +341,25 @@ static int pick(struct rnd_state *rnd, const struct model *model, enum call_stat
 	return -1;
 }
 
+/* Another connection. What was answered and is not released yet holds its credit still. */
 static void model_begin(struct model *model, u32 asked)
 {
-	memset(model, 0, sizeof(*model));
+	u32 i;
+
+	for (i = 0; i < CALLS; i++)
+		if (model->call[i] != ANSWERED)
+			model->call[i] = FREE;
 	model->asked = asked;
 	model->grant = 1;
+}
+
+static int pick_either(struct rnd_state *rnd, const struct model *model, enum call_state one,
+		       enum call_state other)
+{
+	bool swap = below(rnd, 2);
+	int at = pick(rnd, model, swap ? other : one);
+
+	return at >= 0 ? at : pick(rnd, model, swap ? one : other);
 }
 
 static void model_answer(struct rnd_state *rnd, struct model *model, u32 *grant)
@@ -367,17 +387,18 @@ static void test_credit_random(struct kunit *test)
 	struct rnd_state rnd;
 	struct model model;
 	u32 i, used, grant, cong = 0;
+	bool sent, held;
 	int at;
 
 	clnt_seed(&rnd, &used);
+	memset(&model, 0, sizeof(model));
 	model_begin(&model, 32);
 	clnt_credit_begin(&credit, 32);
 	for (i = 0; i < RANDOM_STEPS; i++) {
 		switch (below(&rnd, 40)) {
 		case 0:		/* the connection is lost, and there is another one */
 			cong -= clnt_credit_end(&credit);
-			cong -= count(&model, WAITED_FOR);
-			KUNIT_EXPECT_EQ(test, cong, 0);
+			cong -= count(&model, WAITED_FOR) + count(&model, FORGOTTEN);
 			model_begin(&model, 1 + below(&rnd, CALLS));
 			clnt_credit_begin(&credit, model.asked);
 			break;
@@ -398,31 +419,39 @@ static void test_credit_random(struct kunit *test)
 			clnt_credit_grant(&credit, grant);
 			cong--;
 			break;
-		case 34 ... 35:	/* a kill */
+		case 34 ... 35:	/* a kill: sunrpc forgets the call */
 			at = pick(&rnd, &model, WAITED_FOR);
-			if (at < 0)
-				break;
-			model.call[at] = LOST;
-			clnt_credit_lose(&credit);
+			if (at >= 0)
+				model.call[at] = FORGOTTEN;
 			break;
-		case 36 ... 38:	/* the reply to a killed call */
-			at = pick(&rnd, &model, LOST);
-			KUNIT_EXPECT_EQ(test, clnt_credit_late(&credit), at >= 0);
+		case 36:	/* and releases it */
+			at = pick_either(&rnd, &model, FORGOTTEN, ANSWERED);
 			if (at < 0)
 				break;
-			model.call[at] = FREE;
-			cong--;
+			sent = model.call[at] == FORGOTTEN;
+			model.call[at] = sent ? LOST : FREE;
+			KUNIT_EXPECT_EQ(test, clnt_credit_release(&credit, sent), !sent);
+			cong -= !sent;
+			break;
+		case 37 ... 38:	/* the reply to a killed call */
+			at = pick_either(&rnd, &model, FORGOTTEN, LOST);
+			if (at < 0)
+				break;
+			held = model.call[at] == FORGOTTEN;
+			model.call[at] = held ? ANSWERED : FREE;
+			KUNIT_EXPECT_EQ(test, clnt_credit_late(&credit, held), !held);
+			cong -= !held;
 			break;
 		default:	/* a reply to nothing at all */
 			if (!count(&model, LOST))
-				KUNIT_EXPECT_FALSE(test, clnt_credit_late(&credit));
+				KUNIT_EXPECT_FALSE(test, clnt_credit_late(&credit, false));
 			break;
 		}
 		KUNIT_EXPECT_EQ(test, credit.limit, model.grant);
 		KUNIT_EXPECT_GE(test, credit.limit, 1);
 		KUNIT_EXPECT_LE(test, credit.limit, model.asked);
 		KUNIT_EXPECT_EQ(test, credit.lost, count(&model, LOST));
-		KUNIT_EXPECT_EQ(test, cong, count(&model, LOST) + count(&model, WAITED_FOR));
+		KUNIT_EXPECT_EQ(test, cong, CALLS - count(&model, FREE));
 		KUNIT_EXPECT_EQ(test, clnt_credit_stalled(&credit),
 				count(&model, LOST) && count(&model, LOST) >= model.grant);
 		if (test->status != KUNIT_SUCCESS) {

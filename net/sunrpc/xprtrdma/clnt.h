@@ -41,7 +41,8 @@
  *
  *	IDLE	no memory of it is registered or mapped, nothing refers to it
  *	SENT	the device may read its pages, the server may read and write its chunks
- *	ENDING	one of the three ends (clnt_req.how) has it: it takes back the memory
+ *	ENDING	one of the three ends (clnt_req.how) has it: it takes back the memory. A reply to a
+ *		call that sunrpc has forgotten but not yet released ends it as a kill does.
  *
  * clnt_req.refs counts, from the post on, who still needs the request's memory: one for the end
  * that claims it, one for a gathered send, one for the invalidation. The last one to let go gives

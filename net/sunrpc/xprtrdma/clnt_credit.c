@@ -34,25 +34,32 @@ bool clnt_credit_grant(struct clnt_credit *credit, u32 grant)
 }
 
 /**
- * clnt_credit_lose - nobody waits for the answer of a call any more
+ * clnt_credit_release - sunrpc is done with a call that holds a credit
  * @credit: the account
+ * @sent: it was sent and is not answered
  *
- * The server has it all the same, and a receive stays posted for its answer: it stays outstanding.
+ * The server has such a call all the same, and a receive stays posted for its answer: it stays
+ * outstanding, as a lost one.
+ *
+ * Return: whether the credit is given back now.
  */
-void clnt_credit_lose(struct clnt_credit *credit)
+bool clnt_credit_release(struct clnt_credit *credit, bool sent)
 {
-	credit->lost++;
+	credit->lost += sent;
+	return !sent;
 }
 
 /**
  * clnt_credit_late - an answer came that nobody waits for
  * @credit: the account
+ * @held: the call it answers still holds its credit: clnt_credit_release() will give it back, with
+ *	  the call no longer a sent one
  *
- * Return: whether it ends the outstanding of a lost call; if not, it answers nothing at all.
+ * Return: whether it ends the outstanding of a lost call, whose credit is given back now.
  */
-bool clnt_credit_late(struct clnt_credit *credit)
+bool clnt_credit_late(struct clnt_credit *credit, bool held)
 {
-	if (!credit->lost)
+	if (held || !credit->lost)
 		return false;
 	credit->lost--;
 	return true;

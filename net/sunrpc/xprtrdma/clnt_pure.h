@@ -104,8 +104,8 @@ struct clnt_credit {
 
 void clnt_credit_begin(struct clnt_credit *credit, u32 asked);
 bool clnt_credit_grant(struct clnt_credit *credit, u32 grant);
-void clnt_credit_lose(struct clnt_credit *credit);
-bool clnt_credit_late(struct clnt_credit *credit);
+bool clnt_credit_release(struct clnt_credit *credit, bool sent);
+bool clnt_credit_late(struct clnt_credit *credit, bool held);
 u32 clnt_credit_end(struct clnt_credit *credit);
 bool clnt_credit_stalled(const struct clnt_credit *credit);
 

@@ -329,35 +329,71 @@ void clnt_req_init(struct clnt_req *req)
 
 /* ---------------------------------------------------------------- a reply */
 
-static void clnt_granted(struct clnt_xprt *cx, u32 grant)
+/* transport_lock held. */
+static void clnt_set_limit(struct clnt_xprt *cx, u32 grant)
 {
-	struct rpc_xprt *xprt = &cx->xprt;
-
-	if (likely(grant == READ_ONCE(cx->credit.limit)))
-		return;
-	spin_lock(&xprt->transport_lock);
 	if (clnt_credit_grant(&cx->credit, grant))
-		xprt->cwnd = (unsigned long)cx->credit.limit << RPC_CWNDSHIFT;
-	spin_unlock(&xprt->transport_lock);
+		cx->xprt.cwnd = (unsigned long)cx->credit.limit << RPC_CWNDSHIFT;
 }
 
-/* An answer to a call that was killed, perhaps: then there is a credit more. */
-static void clnt_late_reply(struct clnt_xprt *cx)
+static void clnt_granted(struct clnt_xprt *cx, u32 grant)
 {
+	if (likely(grant == READ_ONCE(cx->credit.limit)))
+		return;
+	spin_lock(&cx->xprt.transport_lock);
+	clnt_set_limit(cx, grant);
+	spin_unlock(&cx->xprt.transport_lock);
+}
+
+/* cx->lock held. A call that was sent over the connection and is not answered yet. */
+static struct clnt_req *clnt_find_sent(struct clnt_conn *conn, u32 xid)
+{
+	struct clnt_req *req;
+
+	list_for_each_entry(req, &conn->reqs, conn_entry)
+		if (req->state == CLNT_SENT && req->rqst.rq_xid == cpu_to_be32(xid))
+			return req;
+	return NULL;
+}
+
+/*
+ * An answer to a call that sunrpc knows no longer: it was killed, perhaps, and then there is a
+ * credit more. sunrpc forgets a call first and releases it (clnt_release_request()) a little later;
+ * an answer that comes between the two ends the call here, and the release gives back the credit.
+ * transport_lock, under which sunrpc releases, makes it one or the other.
+ *
+ * Return: the call, claimed; NULL: its memory is not in use any more, or there was no such call.
+ */
+static struct clnt_req *clnt_late_reply(struct clnt_conn *conn, const struct rail_rpcrdma_hdr *hdr,
+					bool good)
+{
+	struct clnt_xprt *cx = conn->cx;
 	struct rpc_xprt *xprt = &cx->xprt;
-	bool late;
+	struct clnt_req *req;
+	bool held, late;
 
 	spin_lock(&xprt->transport_lock);
-	late = clnt_credit_late(&cx->credit);
+	spin_lock(&cx->lock);
+	req = clnt_find_sent(conn, hdr->xid);
+	if (req) {
+		req->state = CLNT_ENDING;
+		req->how = CLNT_KILLED;
+	}
+	spin_unlock(&cx->lock);
+	held = req && req->rqst.rq_cong;
+	late = clnt_credit_late(&cx->credit, held);
 	if (late)
 		xprt->cong -= RPC_CWNDSCALE;
+	if (good && (late || held))
+		clnt_set_limit(cx, hdr->credit);
 	spin_unlock(&xprt->transport_lock);
-	if (!late)
-		return;
-	/* This is how to wake whoever waits for a credit, without a task of one's own. */
-	clear_bit(XPRT_CWND_WAIT, &xprt->state);
-	xprt_wait_for_buffer_space(xprt);
-	clnt_wake_senders(cx);
+	if (late) {
+		/* This is how to wake whoever waits for a credit, without a task of one's own. */
+		clear_bit(XPRT_CWND_WAIT, &xprt->state);
+		xprt_wait_for_buffer_space(xprt);
+		clnt_wake_senders(cx);
+	}
+	return req;
 }
 
 static void clnt_remote_invalidated(struct clnt_conn *conn, struct clnt_req *req, u32 key)
@@ -403,7 +439,7 @@ static int clnt_reply_error(struct clnt_conn *conn, struct clnt_req *req, const 
 }
 
 /* Return: the request that waits for it, pinned and claimed; NULL: nobody does. */
-static struct clnt_req *clnt_reply_to(struct clnt_conn *conn, u32 xid)
+static struct clnt_req *clnt_reply_to(struct clnt_conn *conn, u32 xid, bool *late)
 {
 	struct clnt_xprt *cx = conn->cx;
 	struct rpc_xprt *xprt = &cx->xprt;
@@ -414,10 +450,9 @@ static struct clnt_req *clnt_reply_to(struct clnt_conn *conn, u32 xid)
 	if (likely(rqst))
 		xprt_pin_rqst(rqst);
 	spin_unlock(&xprt->queue_lock);
-	if (unlikely(!rqst)) {
-		clnt_late_reply(cx);
+	*late = !rqst;
+	if (unlikely(!rqst))
 		return NULL;
-	}
 	if (likely(clnt_claim(cx, conn, clnt_req(rqst), CLNT_REPLIED)))
 		return clnt_req(rqst);
 	/* It was not sent here, or is answered already. */
@@ -427,16 +462,32 @@ static struct clnt_req *clnt_reply_to(struct clnt_conn *conn, u32 xid)
 	return NULL;
 }
 
+/* Take back the memory of a request whose reply has come and that was claimed. */
+static void clnt_end(struct clnt_conn *conn, struct clnt_req *req, const struct ib_wc *wc)
+{
+	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
+		clnt_remote_invalidated(conn, req, wc->ex.invalidate_rkey);
+	clnt_invalidate(conn->cx, req);
+	clnt_req_put(req);
+}
+
 /* Return: false when the receive is free again. */
 static bool clnt_reply(struct clnt_conn *conn, struct clnt_recv *recv,
 		       const struct rail_rpcrdma_hdr *hdr, enum rail_rpcrdma_reason reason,
 		       const struct ib_wc *wc)
 {
 	struct clnt_xprt *cx = conn->cx;
-	struct clnt_req *req = clnt_reply_to(conn, hdr->xid);
+	struct clnt_req *req;
+	bool late;
 
+	req = clnt_reply_to(conn, hdr->xid, &late);
 	if (unlikely(!req)) {
 		cx->stats.bad_replies++;
+		if (late)
+			req = clnt_late_reply(conn, hdr,
+					      !reason && hdr->proc != RAIL_RPCRDMA_ERROR);
+		if (req)
+			clnt_end(conn, req, wc);
 		return false;
 	}
 	req->recv = recv;
@@ -446,12 +497,9 @@ static bool clnt_reply(struct clnt_conn *conn, struct clnt_recv *recv,
 		cx->stats.bad_replies++;
 	else
 		clnt_granted(cx, hdr->credit);
-	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
-		clnt_remote_invalidated(conn, req, wc->ex.invalidate_rkey);
 	if (refcount_read(&req->refs) > 1)
 		cx->stats.reply_waits++;
-	clnt_invalidate(cx, req);
-	clnt_req_put(req);
+	clnt_end(conn, req, wc);
 	return true;
 }
 

@@ -158,12 +158,12 @@ static void clnt_release_request(struct rpc_task *task)
 		rqst->rq_cong = 0;
 		return;
 	}
-	if (rqst->rq_cong && READ_ONCE(clnt_req(rqst)->state) == CLNT_SENT) {
-		rqst->rq_cong = 0;
-		clnt_credit_lose(&cx->credit);
+	if (!rqst->rq_cong)
 		return;
-	}
-	xprt_release_rqst_cong(task);
+	if (clnt_credit_release(&cx->credit, READ_ONCE(clnt_req(rqst)->state) == CLNT_SENT))
+		xprt_release_rqst_cong(task);
+	else
+		rqst->rq_cong = 0;
 }
 
 /**
