@@ -118,6 +118,15 @@ class Mount:
         assert found, f"{name} is not in mountstats"
         return [int(word) for word in found[1].split()]
 
+    def wait_op(self, name: str, count: int, timeout: float = 20) -> None:
+        """Wait for so many of an operation. A client counts one when it is done with the reply:
+        whoever waited for the server to do it may be earlier."""
+        end = time.monotonic() + timeout * self.host.factor
+        while self.op(name)[0] < count:
+            assert time.monotonic() < end, self.stats()
+            time.sleep(0.1)
+        assert self.op(name)[0] == count, self.stats()
+
 
 class NfsServer:
     """nfsd on a host, with one file system in memory exported to all."""

@@ -49,7 +49,7 @@ def test_data(hosts: Hosts) -> None:
         mount = server.mount(a, "vers=4.2")
         reader = server.wait_delegation(a, f"{mount.where}/file")
         b.run(f"echo new >{EXPORT}/file", timeout=30)
-        assert mount.op("DELEGRETURN")[0] == 1
+        mount.wait_op("DELEGRETURN", 1)
         assert a.run(["cat", f"{mount.where}/file"]).stdout == "new\n"
         assert word(mount, CONNECTS) == 1
         reader.kill()

@@ -193,7 +193,7 @@ def test_recall(hosts: Hosts) -> None:
             assert not mount.op("DELEGRETURN")[0]
             # Without an answer to the recall this takes as long as the lease.
             b.run(f"echo {version} >{EXPORT}/file", timeout=30)
-            assert mount.op("DELEGRETURN")[0] == 1
+            mount.wait_op("DELEGRETURN", 1)
             assert client.run(["cat", f"{mount.where}/file"]).stdout == f"{version}\n"
             assert word(mount, CONNECTS) == 1
             reader.kill()
