@@ -133,7 +133,6 @@ struct clnt_seg {
  * @refs: see above
  * @quiet: done while IDLE
  * @segs: registered memory; the sender's, then the end's
- * @nr_write: how many of @segs, the first ones, the server writes to
  * @plan: how it travels
  * @inv: told when the last invalidation completed
  * @inv_chain: the invalidations
@@ -141,6 +140,7 @@ struct clnt_seg {
  * @hdr: the reply's header
  * @offered: lists of the call, in @offer
  * @offer: the call's header, kept where it offers chunks that come back
+ * @release_encrypted: sunrpc's own rq_release_snd_buf, where ours stands in for it
  * @call_buf: what rq_buffer points to; kept with the slot
  * @reply_buf: what rq_rbuffer points to; kept with the slot
  * @call_size: bytes in @call_buf
@@ -166,6 +166,7 @@ struct clnt_req {
 	struct rail_rpcrdma_hdr hdr;
 	struct rail_rpcrdma_lists offered;
 	u8 *offer;
+	void (*release_encrypted)(struct rpc_rqst *rqst);
 	void *call_buf;
 	void *reply_buf;
 	size_t call_size;

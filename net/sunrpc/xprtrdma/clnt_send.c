@@ -597,6 +597,34 @@ undo:
 	return err;
 }
 
+/*
+ * sunrpc encrypts a call anew before it sends it again, into other pages, and frees the old ones
+ * first. The device and the server may still be at those: sunrpc does not wait for clnt_close(),
+ * and a call that it has waited for too long it sends again without one. Once the pages are no
+ * longer in use it is another connection that the call goes over.
+ */
+static void clnt_release_encrypted(struct rpc_rqst *rqst)
+{
+	struct clnt_req *req = clnt_req(rqst);
+
+	if (READ_ONCE(req->state) != CLNT_IDLE) {
+		xprt_force_disconnect(rqst->rq_xprt);
+		clnt_req_kill(req);
+	}
+	req->release_encrypted(rqst);
+}
+
+static void clnt_guard_encrypted(struct clnt_req *req)
+{
+	struct rpc_rqst *rqst = &req->rqst;
+
+	if (likely(!rqst->rq_release_snd_buf) ||
+	    rqst->rq_release_snd_buf == clnt_release_encrypted)
+		return;
+	req->release_encrypted = rqst->rq_release_snd_buf;
+	rqst->rq_release_snd_buf = clnt_release_encrypted;
+}
+
 /* It got a credit and did not use it. */
 static void clnt_give_back_credit(struct rpc_rqst *rqst)
 {
@@ -623,7 +651,8 @@ int clnt_send_request(struct rpc_rqst *rqst)
 	};
 	int err;
 
-	if (unlikely(!xprt_connected(xprt)))
+	/* Who holds the lock sends what waits, though another connection is wanted already. */
+	if (unlikely(!xprt_connected(xprt) || test_bit(XPRT_CLOSE_WAIT, &xprt->state)))
 		return -ENOTCONN;
 	m.conn = m.cx->conn;
 	if (unlikely(bc_prealloc(rqst)))
@@ -640,6 +669,7 @@ int clnt_send_request(struct rpc_rqst *rqst)
 	}
 	if (!xprt_request_get_cong(xprt, rqst))
 		return -EBADSLT;
+	clnt_guard_encrypted(m.req);
 	rqst->rq_xtime = ktime_get();
 	err = clnt_send_call(&m);
 	if (unlikely(err)) {
