@@ -672,14 +672,14 @@ int clnt_send_request(struct rpc_rqst *rqst)
 	clnt_guard_encrypted(m.req);
 	rqst->rq_xtime = ktime_get();
 	err = clnt_send_call(&m);
+	/* But for want of room nobody has to wake us any more, and nobody else might be woken. */
+	if (unlikely(m.waiting && err != -EAGAIN))
+		clnt_wake_senders(m.cx);
 	if (unlikely(err)) {
 		m.cx->stats.failed_sends++;
 		clnt_give_back_credit(rqst);
 		return err;
 	}
-	/* Nobody has to wake us any more; perhaps there are others. */
-	if (unlikely(m.waiting))
-		clnt_wake_senders(m.cx);
 	rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
 	return 0;
 }
