@@ -157,12 +157,14 @@ static int rsvc_back_send_request(struct rpc_rqst *req)
 	int err = -ENOTCONN;
 
 	if (!svc_xprt_is_dead(&c->xprt) && rsvc_enter(c)) {
-		err = rsvc_back_build(c, req);
+		/* Kept until sunrpc releases the request: RFC 8167 section 4.1 */
+		err = xprt_request_get_cong(req->rq_xprt, req) ? rsvc_back_build(c, req) : -EBADSLT;
 		rsvc_leave(c);
 	}
 	switch (err) {
 	case 0:
 	case -ENOMEM:
+	case -EBADSLT:
 		return err;
 	case -EMSGSIZE:
 		return -EIO;
@@ -260,18 +262,26 @@ static struct rpc_xprt *rsvc_back_setup(struct xprt_create *args)
 	xprt->cwnd = READ_ONCE(c->back_grant) << RPC_CWNDSHIFT;
 	xprt_set_bound(xprt);
 
-	/* Three hold it: who asked, the svc_xprt until it is freed, and we until it is detached. */
-	xprt_get(xprt);
-	args->bc_xprt->xpt_bc_xprt = xprt;
+	/*
+	 * Three hold it: who asked, the svc_xprt until it is freed, and we until it is detached.
+	 * Two of nfsd's clients that share a connection may ask at the same time.
+	 */
 	xprt->bc_xprt = args->bc_xprt;
 	spin_lock(&c->lock);
-	if (!svc_xprt_is_dead(&c->xprt)) {
+	if (args->bc_xprt->xpt_bc_xprt) {
+		err = -EBUSY;
+	} else {
 		xprt_get(xprt);
-		c->back = xprt;
-		xprt_set_connected(xprt);
+		args->bc_xprt->xpt_bc_xprt = xprt;
+		if (!svc_xprt_is_dead(&c->xprt)) {
+			xprt_get(xprt);
+			c->back = xprt;
+			xprt_set_connected(xprt);
+		}
 	}
 	spin_unlock(&c->lock);
-	return xprt;
+	if (!err)
+		return xprt;
 
 fail:
 	rail_xprt_free_address(xprt);
