@@ -210,7 +210,7 @@ static void rsvc_free_calls(struct rsvc_conn *c)
 static int rsvc_configure(struct rail_conn *rail, struct rail_qp_attr *attr)
 {
 	struct rsvc_conn *c = rail_conn_context(rail);
-	u32 sge_rd, ops;
+	u32 pieces, sge_rd;
 
 	c->dev = rail_conn_dev(rail);
 	c->pd = rail_pd_alloc(c->dev);
@@ -223,8 +223,8 @@ static int rsvc_configure(struct rail_conn *rail, struct rail_qp_attr *attr)
 	c->max_sge = min_t(u32, RSVC_MAX_SGE, c->dev->max_sge);
 	/* A whole message in one segment, page by page, is the longest there can be. */
 	sge_rd = clamp_t(u32, c->dev->ib->attrs.max_sge_rd, 1, c->max_sge);
-	ops = DIV_ROUND_UP(c->max_pages + 2, c->max_sge);
-	c->max_chain = max(ops, DIV_ROUND_UP(c->max_pages + 2, sge_rd)) + 1;
+	pieces = c->max_pages + 2 * RSVC_MAX_RANGES;
+	c->max_chain = DIV_ROUND_UP(pieces, sge_rd) + 1;
 
 	attr->pd = c->pd;
 	attr->max_send_sge = c->max_sge;

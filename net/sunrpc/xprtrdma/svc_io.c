@@ -293,6 +293,11 @@ static int rsvc_io_segment(struct rsvc_io *io, const struct xdr_buf *local,
 			   seg->handle, dir);
 	if (wrs < 0)
 		return wrs;
+	/* A device whose regions are small; else configure() saw to it. */
+	if (wrs > io->conn->max_chain) {
+		rail_rw_destroy(&io->rw[io->nr_rw], io->conn->rail);
+		return -EMSGSIZE;
+	}
 	io->rw_wrs[io->nr_rw++] = wrs;
 	io->nr_sg += nents;
 	return 0;
@@ -424,10 +429,6 @@ int rsvc_io_post(struct rsvc_io *io)
 	u32 i, nr = 0;
 	int err;
 
-	/* A chunk's chain that is longer than a chain may be cannot come: configure() saw to it. */
-	for (i = 0; i < io->nr_rw; i++)
-		if (WARN_ON_ONCE(io->rw_wrs[i] > c->max_chain))
-			return -EMSGSIZE;
 	if (!rsvc_io_chains(io))
 		return -ENOMEM;
 

@@ -398,6 +398,7 @@ static int rsvc_reply(struct svc_rqst *rqstp, struct rsvc_conn *c, struct rsvc_c
 {
 	u32 head_len, pages = rqstp->rq_next_page - rqstp->rq_respages;
 	struct xdr_buf *res = &rqstp->rq_res;
+	unsigned long end = jiffies + msecs_to_jiffies(RSVC_SILENT_MS);
 	struct rsvc_plan plan;
 	bool hold;
 	struct rsvc_io *io;
@@ -416,11 +417,14 @@ static int rsvc_reply(struct svc_rqst *rqstp, struct rsvc_conn *c, struct rsvc_c
 		err = rsvc_write_chunks(io, res, call, &plan);
 		if (err != -EAGAIN)
 			break;
-		/* The device's regions are in use by other replies, which will go. */
+		/*
+		 * The device's regions are in use by other replies, which will go; unless this one
+		 * needs more than there are.
+		 */
 		rsvc_io_unmap(io);
 		io->nr_sge = 1;
 		usleep_range(500, 1000);
-	} while (!svc_xprt_is_dead(&c->xprt));
+	} while (!test_bit(XPT_CLOSE, &c->xprt.xpt_flags) && time_before(jiffies, end));
 	if (err)
 		goto drop;
 	rsvc_invalidate(io, call, &plan);
