@@ -5,11 +5,13 @@ whether what comes back is what went.
 
     nfs_files.py DIR [SEED]          once; prints "NAME SHA256" of each file, for the server to agree
     nfs_files.py DIR SEED --load     over and over: "round N" after each, until /run/stop is there
+    nfs_files.py DIR --make COUNT    make so many files in a new directory
+    nfs_files.py DIR --list COUNT    find those, and no others
     nfs_files.py FILE --acl COUNT    give it an ACL of so many users, and read that back
     nfs_files.py FILE --xattr BYTES  give it a user attribute of that size, and read that back
 """
 
-import errno
+import ctypes
 import hashlib
 import mmap
 import os
@@ -88,12 +90,27 @@ def mapped(top: str, seed: int) -> None:
     same(f"{top}/mapped", data)
 
 
+def many(count: int) -> set[str]:
+    return {f"a-rather-long-name-of-a-file-{i}" for i in range(count)}
+
+
+def make(where: str, count: int) -> None:
+    os.mkdir(where)
+    for name in many(count):
+        os.mknod(f"{where}/{name}")
+
+
+def listed(where: str, count: int) -> None:
+    forget()
+    got = os.listdir(where)
+    if len(got) != count or set(got) != many(count):
+        raise SystemExit(f"{where}: {len(got)} names, of {count}")
+
+
 def names(top: str) -> None:
     where = f"{top}/names"
-    os.mkdir(where)
-    wanted = {f"a-rather-long-name-of-a-file-{i}" for i in range(NAMES)}
-    for name in wanted:
-        os.mknod(f"{where}/{name}")
+    wanted = many(NAMES)
+    make(where, NAMES)
     os.symlink("short", f"{where}/short")
     os.symlink(LINK, f"{where}/long")
     forget()
@@ -123,15 +140,16 @@ def acl(path: str, count: int) -> None:
 
 def xattr(path: str, size: int) -> None:
     value = content(size, size)
-    try:
-        os.setxattr(path, "user.rail", value)
-    except OSError as error:
-        if error.errno != errno.EOPNOTSUPP:
-            raise
-        print("none")
-        return
+    os.setxattr(path, "user.rail", value)
     forget()
-    if os.getxattr(path, "user.rail") != value:
+    # As getfattr(1) does. os.getxattr() tries a short buffer first, and the client offers the server
+    # no more than that: by RDMA the answer to too short a one is an error, and not ERANGE.
+    libc = ctypes.CDLL(None, use_errno=True)
+    length = libc.getxattr(path.encode(), b"user.rail", None, 0)
+    got = ctypes.create_string_buffer(max(length, 1))
+    if libc.getxattr(path.encode(), b"user.rail", got, length) != size:
+        raise SystemExit(os.strerror(ctypes.get_errno()))
+    if got.raw != value:
         raise SystemExit("another attribute")
 
 
@@ -150,6 +168,10 @@ def load(top: str, seed: int) -> None:
 def main(path: str, *rest: str) -> None:
     if rest[:1] == ("--acl",):
         acl(path, int(rest[1]))
+    elif rest[:1] == ("--make",):
+        make(path, int(rest[1]))
+    elif rest[:1] == ("--list",):
+        listed(path, int(rest[1]))
     elif rest[:1] == ("--xattr",):
         xattr(path, int(rest[1]))
     elif rest[1:] == ("--load",):

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from nfsrig import EXPORT, Load, NfsServer, agree, unload, work
-from railvm import SOAK, Cluster
+from railvm import SOAK, Cluster, kernels
 from test_nfs_client import CONNECTS, READ_SEGS, REPLY_SEGS, WRITE_SEGS, wait_connects, word
 
 pytestmark = pytest.mark.kernels("stock-6.1")
@@ -86,5 +88,121 @@ def test_faults(hosts: Hosts) -> None:
             time.sleep(0.3)
             victim.kill(9)
             running.more()
+        running.stop()
+        mount.umount()
+
+
+# Of our own sources, in DIR: written by tar, kept by git, fetched back from it, and cloned.
+TREE = """
+set -e
+cd {where}
+mkdir tree
+tar -C {top} -cf - {parts} | tar -C tree -xf -
+cd tree
+same() {{ for part in {parts}; do diff -r {top}/$part $part; done; }}
+echo 3 >/proc/sys/vm/drop_caches
+same
+git init -q .
+git add -A
+git commit -q -m "a tree"
+git fsck --full 2>&1
+rm -rf {parts}
+echo 3 >/proc/sys/vm/drop_caches
+git checkout -q -- .
+same
+git clone -q --no-local . ../clone
+cd ../clone
+same
+cd ..
+rm -rf tree clone
+"""
+GIT = {f"GIT_CONFIG_{what}_{n}": text for n, setting in enumerate(
+    ("user.name=rail", "user.email=rail@example.org", "gc.auto=0", "core.fsync=all"))
+    for what, text in zip(("KEY", "VALUE"), setting.split("="))} | {"GIT_CONFIG_COUNT": "4"}
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_tree(hosts: Hosts) -> None:
+    """Many small files, as tar and git make them, and a long directory."""
+    cluster = hosts(2)
+    a, b = cluster
+    with served(cluster) as server:
+        for version in ("vers=3", "vers=4.2"):
+            mount = server.mount(a, version)
+            a.run(TREE.format(where=mount.where, top=kernels.TOP, parts="include lib net"),
+                  env=GIT, timeout=250)
+            work(b, f"{EXPORT}/many", "--make", "20000")
+            work(a, f"{mount.where}/many", "--list", "20000")
+            b.run(f"rm -r {EXPORT}/many", timeout=60)
+            mount.umount()
+
+
+@pytest.mark.soak
+def test_xattr(hosts: Hosts) -> None:
+    """Attributes as long as they may be. No chunk of their own may carry them (RFC 8267)."""
+    cluster = hosts(2)
+    a, b = cluster
+    # Of this kernel, tmpfs has none.
+    b.run(f"modprobe -a loop ext4; mkdir -p {EXPORT} /run/disk; mount -t tmpfs tmpfs /run/disk; "
+          f"truncate -s 64M /run/disk/image; mkfs.ext4 -q -O ea_inode /run/disk/image; "
+          f"mount -o loop /run/disk/image {EXPORT}", timeout=60)
+    with served(cluster) as server:
+        mount = server.mount(a, "vers=4.2")
+        a.run(f"echo >{mount.where}/file")
+        for size in (1, 1000, 3900, 4096, 30000, 65536):
+            work(a, f"{mount.where}/file", "--xattr", str(size))
+        mount.umount()
+    b.run("umount /run/disk")
+
+
+@pytest.mark.soak
+def test_capture(hosts: Hosts, tmp_path: Path) -> None:
+    """Wireshark's decoder has nothing to say against what is on the wire."""
+    cluster = hosts(2)
+    a, b = cluster
+    with served(cluster) as server:
+        # The connection's beginning has to be there: by that it knows what it is.
+        dump = b.start("exec tcpdump -i link0 -s 0 -w /run/capture udp port 4791")
+        dump.wait_output("listening on", stream=2)
+        for seed, options in enumerate(("vers=3", "vers=4.2")):
+            mount = server.mount(a, options)
+            work(a, mount.where, str(seed))
+            mount.umount()
+        dump.kill(2)
+        dump.wait()
+    capture = tmp_path / "capture"
+    capture.write_bytes(b.get("/run/capture"))
+    b.run("rm /run/capture")
+
+    def frames(which: str) -> list[str]:
+        # It cannot know of NFS results that go by RDMA Writes.
+        return subprocess.run(["tshark", "-r", capture, "--disable-protocol", "nfs", "-Y", which],
+                              check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
+
+    for kind in range(2):
+        assert frames(f"rpcordma.msg_type == {kind}")
+    # Sends, also with invalidation; of several packets the last, with which it decodes them.
+    assert not frames("infiniband.bth.opcode in {2,4,22,23} && !rpcordma")
+    assert not frames("_ws.malformed")
+    assert not frames("rpcordma.msg_type > 1")
+
+
+@pytest.mark.soak
+@SLOW_SERVER
+def test_device_of_server(hosts: Hosts) -> None:
+    """The server's device goes and comes back under load, and with it what listens on it."""
+    cluster = hosts(2)
+    a, b = cluster
+    with served(cluster) as server:
+        mount = server.mount(a, "vers=4.1")
+        running = Load(a, mount.where)
+        for _ in range(20 if SOAK else 2):
+            connects = word(mount, CONNECTS)
+            b.nic(0).rdma_del()
+            time.sleep(0.5)
+            b.nic(0).rdma_add()
+            wait_connects(mount, connects)
+            running.more(timeout=120)
         running.stop()
         mount.umount()

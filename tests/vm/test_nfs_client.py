@@ -19,7 +19,7 @@ SLOW_SERVER = pytest.mark.allow_log(r"nfs: server .* (not responding|OK)")
 
 VERSIONS = ["vers=3", "vers=4.0", "vers=4.1", "vers=4.2"]
 # Number of a word of the "xprt: rdma" line: what mountstats(8) reads.
-CONNECTS, READ_SEGS, WRITE_SEGS, REPLY_SEGS, LONG_CALLS = 3, 11, 12, 13, 21
+CONNECTS, READ_SEGS, WRITE_SEGS, REPLY_SEGS, BAD_REPLIES, LONG_CALLS = 3, 11, 12, 13, 20, 21
 # Settings of ours below /proc/sys/sunrpc.
 INLINE = ("rdma_max_inline_read", "rdma_max_inline_write")
 
@@ -132,6 +132,39 @@ def test_faults(hosts: Hosts) -> None:
         running.more(timeout=120)
         assert word(mount, CONNECTS) > connects
         running.stop()
+        mount.umount()
+
+
+def outstanding(client: Host) -> list[str]:
+    """Calls that hold a credit, of each transport, as sunrpc counts them."""
+    info = client.run("cat /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/xprt_info").stdout
+    return re.findall(r"^cur_cong=(\d+)$", info, re.M)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200 if SOAK else 300)
+def test_killed(hosts: Hosts) -> None:
+    """Killed calls give back their credits when the server has answered them."""
+    cluster = ours(hosts)
+    with served(cluster) as server:
+        client = cluster[0]
+        # Their tasks die with the process; later versions let them run on.
+        mount = server.mount(client, "vers=3,actimeo=0")
+        client.run(f"for i in 0 1 2 3; do head -c 300000 /dev/zero >{mount.where}/f$i; done")
+        bad = word(mount, BAD_REPLIES)
+        for i in range(500 if SOAK else 40):
+            victims = [client.start(f"cd {mount.where}; while :; do : <f{k}; : >n{k}; ls -l "
+                                    f">/dev/null; rm n{k}; done") for k in range(4)]
+            time.sleep(0.05 + 0.01 * (i % 20))
+            for victim in victims:
+                victim.kill(9)
+        end = time.monotonic() + 30 * client.factor
+        while outstanding(client) != ["0"]:
+            assert time.monotonic() < end, outstanding(client)
+            time.sleep(0.2)
+        # That it was so there must have been some, and none that took the connection along.
+        assert word(mount, BAD_REPLIES) > bad
+        assert word(mount, CONNECTS) == 1
         mount.umount()
 
 
