@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Not in `make check` yet, for they have not been run in this form: fio, the class
-taken, and hostile servers against our NFS/RDMA client. To run: pytest tests/vm/drafts/nfs_client.py
+"""Not in `make check` yet: fio and hostile servers against our NFS/RDMA client have not been run in
+this form. That the class is taken cannot be tested so: the in-tree module has the name of ours, and
+the kernel refuses a second one of a name before that says anything. To run: pytest
+tests/vm/drafts/nfs_client.py
 """
 
 from __future__ import annotations
