@@ -3,13 +3,13 @@
 #include <linux/atomic.h>
 #include <linux/bvec.h>
 #include <linux/debugfs.h>
-#include <linux/highmem.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
+#include <linux/uio.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
 #include <rail/rtrs.h>
@@ -47,17 +47,14 @@ struct sess {
 
 static void copy(struct rail_srv_req *req, u8 *mem, u32 len, bool in)
 {
-	u32 i, n;
+	struct iov_iter iter;
+	size_t copied;
 
-	for (i = 0; len && i < req->nr_data; i++) {
-		n = min(len, req->data[i].bv_len);
-		if (in)
-			memcpy_from_page(mem, req->data[i].bv_page, req->data[i].bv_offset, n);
-		else
-			memcpy_to_page(req->data[i].bv_page, req->data[i].bv_offset, mem, n);
-		mem += n;
-		len -= n;
-	}
+	/* A segment may be of several pages. */
+	iov_iter_bvec(&iter, in ? WRITE : READ, req->data, req->nr_data, len);
+	copied = in ? copy_from_iter(mem, len, &iter) : copy_to_iter(mem, len, &iter);
+	if (copied < len)
+		atomic_inc(&bad);
 }
 
 static int serve(struct sess *sess, struct rail_srv_req *req)
