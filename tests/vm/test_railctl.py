@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""railctl on real hosts: what an operator does, by the tool alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from railvm import Cluster, Host, kernels
+from rnbdrig import Client, Server
+
+Hosts = Callable[..., Cluster]
+
+pytestmark = pytest.mark.kernels("stock-6.1")
+
+PROGRAM = kernels.TOP / "build" / "tools" / "railctl"
+# Exit statuses, as the manual has them.
+REFUSED, UNKNOWN, NOT_LOADED, IN_USE, FOUND, EXISTS = 1, 3, 5, 6, 8, 9
+
+
+class Tool:
+    """railctl on a host."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def __call__(self, *args: str, status: int = 0) -> str:
+        """What it prints; with another exit status than 0, what it says to standard error."""
+        result = self.host.run([str(PROGRAM), *args], check=False, timeout=60)
+        assert result.status == status, result
+        return result.stderr if status not in (0, FOUND) else result.stdout
+
+    def json(self, *args: str, status: int = 0) -> dict[str, Any]:
+        said: dict[str, Any] = json.loads(self("--json", *args, status=status))
+        assert said["schema"] == 1
+        return said
+
+
+@pytest.fixture(scope="module", autouse=True)
+def program() -> None:
+    subprocess.run([kernels.TOP / "scripts" / "tools", "build"], check=True, timeout=900,
+                   stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def tools(hosts: Hosts) -> Iterator[tuple[Tool, Tool]]:
+    """For a client and a server with two links between them, and the modules loaded."""
+    a, b = hosts(2, links=2)
+    before = Tool(a)("map", b.addr(), "disk", status=NOT_LOADED)
+    assert "modprobe rnbd" in before, before
+    server = Server(b)
+    client = Client(a, server)
+    yield Tool(a), Tool(b)
+    client.clear()
+    server.clear()
+
+
+def test_block(tools: tuple[Tool, Tool]) -> None:
+    """Export, map, look, add a path, use, unmap, remove."""
+    client, server = tools
+    a, b = client.host, server.host
+    b.modprobe("brd", "rd_nr=1", "rd_size=32768")
+    server("export", "add", "disk", "/dev/ram0", "--allow", "198.51.100.7")
+    said = client("map", "-s", "s1", b.addr(), "disk", status=REFUSED)
+    assert "does not let this host map it" in said and "railctl export allow disk" in said, said
+    server("export", "allow", "disk", f"{a.addr()}")
+    server("export", "add", "disk", "/dev/ram0", status=EXISTS)
+
+    node = client("map", "-s", "s1", b.addr(), "disk").split()[-1]
+    assert node.startswith("/dev/rnbd")
+    client("map", "-s", "s1", b.addr(), "disk", status=EXISTS)
+    device, = client.json("list")["devices"]
+    assert (device["node"], device["remote"], device["session"], device["bytes"]) == (
+        node, "disk", "s1", 32 << 20), device
+    a.run(f"dd if=/dev/urandom of={node} bs=1M count=4 oflag=direct")
+
+    # The server admits the second address before there is a path from it.
+    server("export", "allow", "disk", f"{a.addr(1)}")
+    client("path", "add", "s1", f"{a.addr(1)},{b.addr(1)}")
+    session, = client.json("path", "list")["sessions"]
+    assert [path["state"] for path in session["paths"]] == ["connected"] * 2
+    client("policy", "s1", "min-inflight")
+    assert client.json("policy", "s1")["sessions"][0]["policy"] == "min-inflight"
+    client("path", "disconnect", "s1", b.addr(1))
+    states = [path["state"] for path in client.json("path", "list")["sessions"][0]["paths"]]
+    assert sorted(states) == ["connected", "disconnected"]
+    client("path", "connect", "s1", b.addr(1))
+    client("path", "remove", "s1", b.addr(1))
+    client("path", "remove", "s1", b.addr(0), status=IN_USE)
+
+    export, = server.json("export", "show", "disk")["exports"]
+    assert [mapping["session"] for mapping in export["mappings"]] == ["s1"]
+    session, = server.json("sessions")["sessions"]
+    assert session["name"] == "s1" and len(session["paths"]) == 1
+    stats = client.json("stats", node.rpartition("/")[2])["stats"]
+    assert stats and stats[0]["kind"] == "device"
+
+    # Nothing goes from under its user.
+    holder = a.start(f"exec 3<{node}; echo open; sleep 1000")
+    holder.wait_output("open")
+    assert "is in use" in client("unmap", node, status=IN_USE)
+    holder.kill()
+    client("unmap", node)
+    client("show", node, status=UNKNOWN)
+    assert client.json("list")["devices"] == []
+    server("export", "remove", "disk")
+    assert server.json("export", "list")["exports"] == []
+
+
+WANTED = """
+[[session]]
+name = "s2"
+paths = ["{a},{b}"]
+
+[[session.device]]
+name = "disk"
+"""
+
+
+def test_apply(tools: tuple[Tool, Tool]) -> None:
+    """A file of what is wanted: done once, then nothing to do; what is in use stays."""
+    client, server = tools
+    a, b = client.host, server.host
+    b.modprobe("brd", "rd_nr=1", "rd_size=32768")
+    b.put("/tmp/rail.toml", f'[[export]]\nname = "disk"\ndevice = "/dev/ram0"\n'
+                            f'allow = ["ip:{a.addr()}"]\n')
+    server("apply", "--dry-run", "/tmp/rail.toml", status=FOUND)
+    server("apply", "/tmp/rail.toml")
+    server("apply", "--dry-run", "/tmp/rail.toml")
+    a.put("/tmp/rail.toml", WANTED.format(a=a.addr(), b=b.addr()))
+    client("apply", "/tmp/rail.toml")
+    client("apply", "--dry-run", "/tmp/rail.toml")
+    device, = client.json("list")["devices"]
+    a.put("/tmp/again.toml", client("export", "--toml"))
+    client("apply", "--dry-run", "/tmp/again.toml")
+
+    a.put("/tmp/none.toml", "")
+    holder = a.start(f"exec 3<{device['node']}; echo open; sleep 1000")
+    holder.wait_output("open")
+    client("apply", "--prune", "/tmp/none.toml", status=IN_USE)
+    assert len(client.json("list")["devices"]) == 1
+    holder.kill()
+    client("apply", "--prune", "/tmp/none.toml")
+    assert client.json("list")["devices"] == []
+    b.put("/tmp/none.toml", "")
+    server("apply", "--prune", "/tmp/none.toml")
+
+
+def test_doctor(tools: tuple[Tool, Tool]) -> None:
+    """It knows ours, and says what is not well with how to mend it."""
+    client, _ = tools
+    findings = client.json("doctor")["findings"]
+    levels = {finding["about"]: finding["level"] for finding in findings}
+    assert levels["rnbd_client"] == "ok" and "bad" not in levels.values(), findings
+    for link in (0, 1):
+        client("rxe", "down", client.host.nic(link).name)
+    bad = [finding for finding in client.json("doctor", status=FOUND)["findings"]
+           if finding["level"] == "bad"]
+    assert bad and all(finding["mend"] for finding in bad), bad
+    client("rxe", "up", "-n", "rxe0", client.host.nic(0).name)
+    client("rxe", "up", "-n", "rxe1", client.host.nic(1).name)
+    client("doctor")
