@@ -29,8 +29,9 @@ static int __init rail_verbs_init(void)
 	if (!rail_wq)
 		return -ENOMEM;
 	/*
-	 * rdma_destroy_id() waits for work of ib_core's address resolution, whose queue cannot promise
-	 * to go on without memory. So this one cannot either: who promises may not wait for who does not.
+	 * rdma_destroy_id() waits for work of ib_core's address resolution, whose queue cannot
+	 * promise to go on without memory. So this one cannot either: who promises may not wait
+	 * for who does not.
 	 */
 	rail_close_wq = alloc_workqueue("rail_verbs_close", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (!rail_close_wq) {
