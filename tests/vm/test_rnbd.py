@@ -521,6 +521,7 @@ def goes_on(disk: Disk, load: Any, count: int = 200) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(300)
 def test_link_cut_under_load(rig: Rig) -> None:
     """Each link of two goes and comes back while data is written and verified: nothing fails, and

@@ -69,6 +69,7 @@ def test_server_error_and_permits(hosts: Hosts) -> None:
     finish(pair)
 
 
+@pytest.mark.soak
 def test_link_cut_under_load(hosts: Hosts) -> None:
     """Each link in turn goes and comes back: requests go over the other, none is lost or done
     twice, and both carry load in the end."""
@@ -204,6 +205,7 @@ def test_link_flaps_while_opening(hosts: Hosts) -> None:
     finish(pair)
 
 
+@pytest.mark.soak
 def test_trace_events(hosts: Hosts) -> None:
     """Requests and paths can be followed in the kernel's trace at both ends."""
     pair = Pair(hosts(2))
