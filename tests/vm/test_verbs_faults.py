@@ -327,7 +327,7 @@ def test_link_cut(pair: Pair) -> None:
     over(pair)
 
 
-@pytest.mark.parametrize("which", ["client", "server"])
+@pytest.mark.parametrize("which", [pytest.param("client", marks=slow_on_7), "server"])
 def test_peer_killed(pair: Pair, which: str) -> None:
     """A host is lost: the other one lets go of everything, and speaks to it again when it is
     back."""
