@@ -13,14 +13,7 @@
 static DEFINE_IDA(cli_index);
 
 static const char * const cli_counters[CLI_NR_COUNTS] = {
-	[RNBD_N_READ] = "reads",
-	[RNBD_N_READ_BYTES] = "read_bytes",
-	[RNBD_N_WRITE] = "writes",
-	[RNBD_N_WRITE_BYTES] = "write_bytes",
-	[RNBD_N_FLUSH] = "flushes",
-	[RNBD_N_DISCARD] = "discards",
-	[RNBD_N_ERASE] = "secure_erases",
-	[RNBD_N_ZEROES] = "write_zeroes",
+	RNBD_COUNT_NAMES,
 	[CLI_N_POLLED] = "polled",
 	[CLI_N_NO_PERMIT] = "no_permit",
 	[CLI_N_OVERDUE] = "overdue",
@@ -32,9 +25,7 @@ static const char * const cli_counters[CLI_NR_COUNTS] = {
 };
 
 static const char * const cli_hists[RNBD_NR_HISTS] = {
-	[RNBD_H_READ] = "read_ns",
-	[RNBD_H_WRITE] = "write_ns",
-	[RNBD_H_OTHER] = "other_ns",
+	RNBD_HIST_NAMES,
 };
 
 static const struct rail_stats_desc cli_stats_desc = {

@@ -28,6 +28,22 @@ enum rnbd_hist {
 	RNBD_NR_HISTS,
 };
 
+/* Their names, for the tables of both ends. */
+#define RNBD_COUNT_NAMES				\
+	[RNBD_N_READ] = "reads",			\
+	[RNBD_N_READ_BYTES] = "read_bytes",		\
+	[RNBD_N_WRITE] = "writes",			\
+	[RNBD_N_WRITE_BYTES] = "write_bytes",		\
+	[RNBD_N_FLUSH] = "flushes",			\
+	[RNBD_N_DISCARD] = "discards",			\
+	[RNBD_N_ERASE] = "secure_erases",		\
+	[RNBD_N_ZEROES] = "write_zeroes"
+
+#define RNBD_HIST_NAMES					\
+	[RNBD_H_READ] = "read_ns",			\
+	[RNBD_H_WRITE] = "write_ns",			\
+	[RNBD_H_OTHER] = "other_ns"
+
 /**
  * rnbd_count_begin - count an I/O that begins
  * @stats: of the mapping

@@ -17,23 +17,14 @@ DEFINE_MUTEX(srv_lock);
 static LIST_HEAD(srv_devs);
 
 static const char * const srv_counters[SRV_NR_COUNTS] = {
-	[RNBD_N_READ] = "reads",
-	[RNBD_N_READ_BYTES] = "read_bytes",
-	[RNBD_N_WRITE] = "writes",
-	[RNBD_N_WRITE_BYTES] = "write_bytes",
-	[RNBD_N_FLUSH] = "flushes",
-	[RNBD_N_DISCARD] = "discards",
-	[RNBD_N_ERASE] = "secure_erases",
-	[RNBD_N_ZEROES] = "write_zeroes",
+	RNBD_COUNT_NAMES,
 	[SRV_N_ERR_ACCESS] = "err_access",
 	[SRV_N_ERR_RANGE] = "err_range",
 	[SRV_N_ERR_DEVICE] = "err_device",
 };
 
 static const char * const srv_hists[RNBD_NR_HISTS] = {
-	[RNBD_H_READ] = "read_ns",
-	[RNBD_H_WRITE] = "write_ns",
-	[RNBD_H_OTHER] = "other_ns",
+	RNBD_HIST_NAMES,
 };
 
 static const struct rail_stats_desc srv_stats_desc = {
