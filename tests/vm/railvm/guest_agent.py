@@ -36,6 +36,18 @@ def find_port():
     raise RuntimeError(f"no virtio port {PORT_NAME}")
 
 
+def read_up_to(fd, limit):
+    """What there is to read, but no more than that; shorter than that: to its end."""
+    parts = []
+    while limit > 0:
+        part = os.read(fd, min(limit, CHUNK))
+        if not part:
+            break
+        parts.append(part)
+        limit -= len(part)
+    return b"".join(parts)
+
+
 def read_small(path, limit=CHUNK):
     """The content of a small file, or None where it cannot be read."""
     try:
@@ -43,14 +55,7 @@ def read_small(path, limit=CHUNK):
     except OSError:
         return None
     try:
-        parts = []
-        while limit > 0:
-            part = os.read(fd, min(limit, CHUNK))
-            if not part:
-                break
-            parts.append(part)
-            limit -= len(part)
-        return b"".join(parts)
+        return read_up_to(fd, limit)
     except OSError:
         return None
     finally:
@@ -339,18 +344,11 @@ class Agent:
         """A piece of the file, and whether that was its end. What the kernel makes up as it is read,
         and differs each time, must come from one open file."""
         fd = os.open(path, os.O_RDONLY)
-        parts = []
-        left = CHUNK
         try:
             if offset:
                 os.lseek(fd, offset, os.SEEK_SET)
-            while left:
-                part = os.read(fd, left)
-                if not part:
-                    break
-                parts.append(part)
-                left -= len(part)
-            return b"".join(parts), bool(left)
+            piece = read_up_to(fd, CHUNK)
+            return piece, len(piece) < CHUNK
         finally:
             os.close(fd)
 
