@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "vm"))
 
 from nfsrig import NfsServer  # noqa: E402
 from railvm import Cluster, Host, HostSpec, kernels  # noqa: E402
-from rnbdrig import Client, Server  # noqa: E402
+from rnbdrig import Client, Server, mount_configfs, null_disk  # noqa: E402
 
 KERNEL = "stock-6.1"
 OUT = kernels.TOP / "build" / "bench"
@@ -35,31 +35,29 @@ NQN = "nqn.2026-01.org.example:rail-bench"
 class Case:
     """One load. `ios` are of `size` KiB each, `depth` of them under way."""
 
-    family: str
     name: str
     mode: str
     size: int
     depth: int
     ios: int
-    unit: str = "IOPS"
 
-    def fio(self, path: str) -> list[str]:
+    def fio(self, path: str, ios: int) -> list[str]:
         return ["fio", "--name=bench", f"--filename={path}", f"--rw={self.mode}",
-                f"--bs={self.size}k", f"--iodepth={self.depth}", f"--number_ios={self.ios}",
+                f"--bs={self.size}k", f"--iodepth={self.depth}", f"--number_ios={ios}",
                 "--ioengine=libaio", "--direct=1", "--randseed=7174", "--allow_file_create=0",
                 "--thread", "--norandommap", f"--size={DISK_MIB // 2}m", "--output-format=json",
                 *(["--rwmixread=70"] if self.mode == "randrw" else [])]
 
 
-def loads(family: str) -> list[Case]:
+def loads() -> list[Case]:
     cases = []
     for depth, ios in ((1, 3000), (16, 6000), (64, 6000)):
         for mode in ("randread", "randwrite"):
-            cases.append(Case(family, f"4k {mode} qd{depth}", mode, 4, depth, ios))
-    cases.append(Case(family, "4k mixed 70/30 qd16", "randrw", 4, 16, 6000))
+            cases.append(Case(f"4k {mode} qd{depth}", mode, 4, depth, ios))
+    cases.append(Case("4k mixed 70/30 qd16", "randrw", 4, 16, 6000))
     for size, ios in ((64, 1000), (512, 250)):
         for mode in ("read", "write"):
-            cases.append(Case(family, f"{size}k {mode} qd16", mode, size, 16, ios))
+            cases.append(Case(f"{size}k {mode} qd16", mode, size, 16, ios))
     return cases
 
 
@@ -117,17 +115,14 @@ class Run:
         print(f"  {self.who:<24} {case:<34} {value:>12,.1f} {unit}", flush=True)
 
     def fio(self, host: Host, family: str, path: str) -> None:
-        for case in loads(family):
+        for case in loads():
             name = f"{family} {case.name}"
             if self.only and self.only not in name:
                 continue
             count = max(int(case.ios * self.scale), 50)
-            args = [arg if not arg.startswith("--number_ios") else f"--number_ios={count}"
-                    for arg in case.fio(path)]
             # The first round brings everything into memory.
-            host.run([arg if not arg.startswith("--number_ios") else "--number_ios=40"
-                      for arg in args], timeout=120)
-            said = host.run(args, timeout=600).stdout
+            host.run(case.fio(path, 40), timeout=120)
+            said = host.run(case.fio(path, count), timeout=600).stdout
             job: dict[str, Any] = json.loads(said[said.index("{"):])["jobs"][0]
             self.note(name, job["read"]["iops"] + job["write"]["iops"], "IOPS")
 
@@ -156,22 +151,23 @@ def nfs(run: Run) -> None:
     run.boot(work)
 
 
-def disk(server: Server) -> str:
-    return server.null(DISK_MIB, blocksize=4096, irqmode=0, queue_mode=2)
+def disk(host: Host) -> str:
+    mount_configfs(host)
+    return null_disk(host, 0, DISK_MIB, blocksize=4096, irqmode=0, queue_mode=2)
 
 
-def rnbd(rotate: bool) -> Callable[[Run], None]:
+def rnbd(family: str, rotate: bool) -> Callable[[Run], None]:
     def contend(run: Run) -> None:
         ours = run.modules != "in-tree"
 
         def work(host: Host) -> None:
             server = Server(host, ours=ours, rotate=rotate, search=None if ours else "/")
-            name = disk(server)
+            name = disk(host)
             if ours:
                 server.export("bench", name)
             client = Client(host, server, ours=ours)
             device = client.map("bench" if ours else name)
-            run.fio(host, "block", device.dev)
+            run.fio(host, family, device.dev)
             device.unmap("normal")
 
         run.boot(work)
@@ -181,8 +177,7 @@ def rnbd(rotate: bool) -> Callable[[Run], None]:
 
 def nvme(run: Run) -> None:
     def work(host: Host) -> None:
-        host.run("mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config")
-        name = disk_alone(host)
+        name = disk(host)
         host.modprobe("nvmet-rdma")
         host.modprobe("nvme-rdma")
         base = "/sys/kernel/config/nvmet"
@@ -209,20 +204,9 @@ ln -s {base}/subsystems/{NQN} ports/1/subsystems/
     run.boot(work)
 
 
-def disk_alone(host: Host) -> str:
-    host.modprobe("null_blk", "nr_devices=0")
-    path = "/sys/kernel/config/nullb/nullb0"
-    host.run(["mkdir", path])
-    for attr, value in (("size", DISK_MIB), ("memory_backed", 1), ("blocksize", 4096),
-                        ("irqmode", 0), ("queue_mode", 2), ("power", 1)):
-        host.write(f"{path}/{attr}", str(value))
-    return "/dev/nullb0"
-
-
 def local(run: Run) -> None:
     def work(host: Host) -> None:
-        host.run("mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config")
-        run.fio(host, "block", disk_alone(host))
+        run.fio(host, "block", disk(host))
 
     run.boot(work)
 
@@ -230,9 +214,9 @@ def local(run: Run) -> None:
 # Who contends, with which modules, and how. Ours come first, in each family.
 CONTENDERS: dict[str, list[tuple[str, str, Callable[[Run], None]]]] = {
     "nfs": [("rail", "all", nfs), ("in-tree", "in-tree", nfs)],
-    "block": [("rail", "all", rnbd(True)), ("mainline rnbd", "in-tree", rnbd(True)),
+    "block": [("rail", "all", rnbd("block", True)), ("mainline rnbd", "in-tree", rnbd("block", True)),
               ("nvme-rdma", "in-tree", nvme), ("local disk", "in-tree", local)],
-    "fixed": [("rail", "all", rnbd(False)), ("mainline rnbd", "in-tree", rnbd(False))],
+    "fixed": [("rail", "all", rnbd("fixed", False)), ("mainline rnbd", "in-tree", rnbd("fixed", False))],
 }
 
 
@@ -270,8 +254,7 @@ def main() -> None:
             run = Run(who, modules, args.scale, args.only)
             contend(run)
             for result in run.results:
-                case = result.case.replace("block", family)
-                results.setdefault(case, {})[who] = result
+                results.setdefault(result.case, {})[who] = result
     rows = [{"case": case, "who": who, "value": result.value, "unit": result.unit,
              "ratio": {} if who != "rail" else
              {other: result.value / against.value for other, against in by_who.items()

@@ -33,6 +33,21 @@ def refused(host: Host, path: str, text: str, code: int, timeout: float = 60) ->
         raise AssertionError(f"{path}: {text}: no {os.strerror(code)}")
 
 
+def mount_configfs(host: Host) -> None:
+    host.run(f"mountpoint -q {CONFIG} || {{ modprobe configfs; "
+             f"mount -t configfs none {CONFIG}; }}")
+
+
+def null_disk(host: Host, number: int, mib: int, **attrs: Any) -> str:
+    """A disk of null_blk that keeps what is written."""
+    host.modprobe("null_blk", "nr_devices=0")
+    path = f"{CONFIG}/nullb/nullb{number}"
+    host.run(["mkdir", path])
+    for attr, value in {"size": mib, "memory_backed": 1, **attrs, "power": 1}.items():
+        write(host, f"{path}/{attr}", str(value))
+    return f"/dev/nullb{number}"
+
+
 class Server:
     """A host that has disks."""
 
@@ -43,8 +58,7 @@ class Server:
         self.ours = ours
         self.addr = host.addr(link)
         self.nullb = 0
-        host.run(f"mountpoint -q {CONFIG} || {{ modprobe configfs; "
-                 f"mount -t configfs none {CONFIG}; }}")
+        mount_configfs(host)
         params = [f"always_invalidate={'Y' if rotate else 'N'}"]
         if depth:
             params.append(f"sess_queue_depth={depth}")
@@ -70,14 +84,8 @@ class Server:
 
     def null(self, mib: int = 32, **attrs: Any) -> str:
         """A disk of null_blk that keeps what is written; it can be pulled out."""
-        self.host.modprobe("null_blk", "nr_devices=0")
-        name = f"nullb{self.nullb}"
         self.nullb += 1
-        path = f"{CONFIG}/nullb/{name}"
-        self.host.run(["mkdir", path])
-        for attr, value in {"size": mib, "memory_backed": 1, **attrs, "power": 1}.items():
-            write(self.host, f"{path}/{attr}", str(value))
-        return f"/dev/{name}"
+        return null_disk(self.host, self.nullb - 1, mib, **attrs)
 
     def export(self, name: str, device: str, *, access: str = "rw",
                allow: Iterable[str] = ("*",), enable: bool = True) -> str:
