@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
+#include "error.h"
 #include "root.h"
 
 namespace rail::ctl
@@ -70,5 +73,17 @@ private:
 
 	std::set<std::string> block_devices_;
 };
+
+// The Error that a function throws, as it has to.
+template <typename Function> Error Thrown(Function function)
+{
+	try {
+		function();
+	} catch (const Error &error) {
+		return error;
+	}
+	ADD_FAILURE() << "nothing was thrown";
+	return {Exit::kOk, "", ""};
+}
 
 } // namespace rail::ctl

@@ -41,17 +41,6 @@ protected:
 	FakeRoot root_;
 };
 
-template <typename Function> Error Thrown(Function function)
-{
-	try {
-		function();
-	} catch (const Error &error) {
-		return error;
-	}
-	ADD_FAILURE() << "nothing was thrown";
-	return {Exit::kOk, "", ""};
-}
-
 TEST_F(Client, ReadsSessions)
 {
 	AddOne();
@@ -373,6 +362,12 @@ TEST_F(Client, AddsAPath)
 	root_.errors["/sys/class/rtrs-client/s1/add_path"] = ECONNREFUSED;
 	EXPECT_EQ(Thrown([&] { PathAdd(root_, FindSession(root_, "s1"), "203.0.113.1"); }).exit(),
 		  Exit::kFailed);
+	// Whatever the kernel says: it is asked once.
+	root_.log.clear();
+	root_.errors["/sys/class/rtrs-client/s1/add_path"] = EINVAL;
+	EXPECT_EQ(Thrown([&] { PathAdd(root_, FindSession(root_, "s1"), "203.0.113.1"); }).exit(),
+		  Exit::kFailed);
+	EXPECT_EQ(root_.log.size(), 1U);
 }
 
 TEST_F(Client, ConnectsAndDisconnects)

@@ -16,17 +16,6 @@ namespace
 
 constexpr const char *kDep = "/lib/modules/6.1.0-9-amd64/modules.dep";
 
-template <typename Function> Error Thrown(Function function)
-{
-	try {
-		function();
-	} catch (const Error &error) {
-		return error;
-	}
-	ADD_FAILURE() << "nothing was thrown";
-	return {Exit::kOk, "", ""};
-}
-
 // A host on which all is well.
 class Host : public testing::Test
 {

@@ -16,16 +16,6 @@ namespace
 
 const std::string kExportsDir = "/sys/kernel/config/rnbd/exports";
 
-template <typename Function> Exit Thrown(Function function)
-{
-	try {
-		function();
-	} catch (const Error &error) {
-		return error.exit();
-	}
-	return Exit::kOk;
-}
-
 class Server : public testing::Test
 {
 protected:
@@ -60,7 +50,7 @@ TEST_F(Server, Rules)
 	EXPECT_EQ(RuleName("host-*@192.0.2.0/24"), "host-*@ip:192.0.2.0!24");
 	for (const char *bad : {"", ".", "..", "a/b", "192.0.2.0/33", "192.0.2.0/x", "192.0.2.0/",
 				"192.0.2", "192.0.2.7:80", "2001:db8::/129", "host@", "a.b", "a\n"})
-		EXPECT_EQ(Thrown([&] { RuleName(bad); }), Exit::kUsage) << bad;
+		EXPECT_EQ(Thrown([&] { RuleName(bad); }).exit(), Exit::kUsage) << bad;
 }
 
 TEST_F(Server, Exports)
@@ -82,7 +72,7 @@ TEST_F(Server, Exports)
 	EXPECT_TRUE(exports[0].enabled);
 	EXPECT_EQ(exports[0].allowed, (std::vector<std::string>{"host-*", "ip:192.0.2.0/24"}));
 	EXPECT_EQ(FindExport(root_, "vg0!disk").name, "vg0/disk");
-	EXPECT_EQ(Thrown([&] { ExportAdd(root_, Wanted()); }), Exit::kExists);
+	EXPECT_EQ(Thrown([&] { ExportAdd(root_, Wanted()); }).exit(), Exit::kExists);
 }
 
 TEST_F(Server, ExportIsAllOrNothing)
@@ -93,7 +83,8 @@ TEST_F(Server, ExportIsAllOrNothing)
 		const std::string path = Sub(kExportsDir, "vg0!disk", file);
 
 		root_.errors = {{path, EINVAL}};
-		EXPECT_EQ(Thrown([&] { ExportAdd(root_, Wanted()); }), Exit::kFailed) << file;
+		EXPECT_EQ(Thrown([&] { ExportAdd(root_, Wanted()); }).exit(), Exit::kFailed)
+			<< file;
 		EXPECT_TRUE(rail::ctl::Exports(root_).empty()) << file;
 	}
 }
@@ -104,7 +95,7 @@ TEST_F(Server, ExportIsCheckedBeforeAnythingIsDone)
 		Export wanted = Wanted();
 
 		spoil(wanted);
-		return Thrown([&] { ExportAdd(root_, wanted); });
+		return Thrown([&] { ExportAdd(root_, wanted); }).exit();
 	};
 
 	for (const char *bad : {"", ".", "..", "a b", "a\nb"})
@@ -120,7 +111,7 @@ TEST_F(Server, ExportIsCheckedBeforeAnythingIsDone)
 TEST_F(Server, ExportNeedsRoot)
 {
 	root_.errors = {{kExportsDir + "/vg0!disk", EACCES}};
-	EXPECT_EQ(Thrown([&] { ExportAdd(root_, Wanted()); }), Exit::kRoot);
+	EXPECT_EQ(Thrown([&] { ExportAdd(root_, Wanted()); }).exit(), Exit::kRoot);
 }
 
 TEST(NoServer, SaysWhatIsMissing)
@@ -151,7 +142,7 @@ TEST_F(Server, RemovesAnExport)
 		  (std::vector<std::string>{kExportsDir + "/disk/enable <- 0",
 					    "rmdir " + kExportsDir + "/disk/allowed_clients/host-*",
 					    "rmdir " + kExportsDir + "/disk"}));
-	EXPECT_EQ(Thrown([&] { FindExport(root_, "disk"); }), Exit::kMissing);
+	EXPECT_EQ(Thrown([&] { FindExport(root_, "disk"); }).exit(), Exit::kMissing);
 }
 
 TEST_F(Server, KeepsWhatClientsHave)
@@ -163,8 +154,8 @@ TEST_F(Server, KeepsWhatClientsHave)
 	ASSERT_EQ(exported.mappings.size(), 1U);
 	EXPECT_EQ(exported.mappings[0].session, "s1");
 	EXPECT_EQ(exported.mappings[0].device, "dm-0");
-	EXPECT_EQ(Thrown([&] { ExportRemove(root_, exported, false); }), Exit::kInUse);
-	EXPECT_EQ(Thrown([&] { ExportDisable(root_, exported, false); }), Exit::kInUse);
+	EXPECT_EQ(Thrown([&] { ExportRemove(root_, exported, false); }).exit(), Exit::kInUse);
+	EXPECT_EQ(Thrown([&] { ExportDisable(root_, exported, false); }).exit(), Exit::kInUse);
 	EXPECT_TRUE(root_.log.empty());
 	ExportDisable(root_, exported, true);
 	EXPECT_FALSE(FindExport(root_, "vg0/disk").enabled);
@@ -177,24 +168,29 @@ TEST_F(Server, EnablesAllowsAndDenies)
 	EXPECT_TRUE(FindExport(root_, "disk").enabled);
 	ExportAllow(root_, FindExport(root_, "disk"), "192.0.2.0/24");
 	EXPECT_EQ(FindExport(root_, "disk").allowed, std::vector<std::string>{"ip:192.0.2.0/24"});
-	EXPECT_EQ(Thrown([&] { ExportAllow(root_, FindExport(root_, "disk"), "192.0.2.0/24"); }),
+	EXPECT_EQ(Thrown([&] {
+			  ExportAllow(root_, FindExport(root_, "disk"), "192.0.2.0/24");
+		  }).exit(),
 		  Exit::kExists);
 	ExportDeny(root_, FindExport(root_, "disk"), "192.0.2.0/24");
 	EXPECT_TRUE(FindExport(root_, "disk").allowed.empty());
-	EXPECT_EQ(Thrown([&] { ExportDeny(root_, FindExport(root_, "disk"), "192.0.2.0/24"); }),
+	EXPECT_EQ(Thrown([&] {
+			  ExportDeny(root_, FindExport(root_, "disk"), "192.0.2.0/24");
+		  }).exit(),
 		  Exit::kMissing);
 	// Rules that the kernel took and railctl would not have written.
 	root_.Dir(kExportsDir + "/disk/allowed_clients/192.0.2.9");
 	ExportDeny(root_, FindExport(root_, "disk"), "192.0.2.9");
 	EXPECT_TRUE(FindExport(root_, "disk").allowed.empty());
-	EXPECT_EQ(Thrown([&] { ExportDeny(root_, FindExport(root_, "disk"), ".."); }),
+	EXPECT_EQ(Thrown([&] { ExportDeny(root_, FindExport(root_, "disk"), ".."); }).exit(),
 		  Exit::kMissing);
 }
 
 TEST_F(Server, EnablingNeedsADevice)
 {
 	root_.AddExport("disk", "", false);
-	EXPECT_EQ(Thrown([&] { ExportEnable(root_, FindExport(root_, "disk")); }), Exit::kUsage);
+	EXPECT_EQ(Thrown([&] { ExportEnable(root_, FindExport(root_, "disk")); }).exit(),
+		  Exit::kUsage);
 }
 
 TEST_F(Server, ReadsSessions)
@@ -224,7 +220,7 @@ TEST_F(Server, ReadsSessions)
 		  "/sys/class/rnbd-server/ctl/devices/dm-0/sessions/s1/force_close <- 1");
 	Disconnect(root_, sessions[0], sessions[0].paths[0]);
 	EXPECT_EQ(root_.log.back(), path + "/disconnect <- 1");
-	EXPECT_EQ(Thrown([&] { FindServerSession(root_, "s3"); }), Exit::kMissing);
+	EXPECT_EQ(Thrown([&] { FindServerSession(root_, "s3"); }).exit(), Exit::kMissing);
 }
 
 } // namespace

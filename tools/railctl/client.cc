@@ -335,13 +335,39 @@ Device FindDevice(const Root &root, std::string_view name)
 				    : "railctl list shows what is mapped");
 }
 
+const Session *SessionNamed(const std::vector<Session> &sessions, std::string_view name)
+{
+	const auto found = std::find_if(sessions.begin(), sessions.end(),
+					[&](const Session &s) { return s.name == name; });
+
+	return found == sessions.end() ? nullptr : &*found;
+}
+
 Session FindSession(const Root &root, std::string_view name)
 {
-	for (Session &session : Sessions(root))
-		if (session.name == name)
-			return std::move(session);
+	const auto sessions = Sessions(root);
+
+	if (const Session *session = SessionNamed(sessions, name))
+		return *session;
 	throw Error(Exit::kMissing, std::string(name), "there is no session of that name",
 		    "railctl path list shows the sessions");
+}
+
+std::string PathPair(std::string_view text)
+{
+	auto pair = AddressPair(text);
+
+	if (!pair)
+		throw Error(Exit::kUsage, std::string(text), "is no path",
+			    "give [SRC,]DST, each an address as 192.0.2.1, fe80::1 or gid:fe80::1");
+	return std::move(*pair);
+}
+
+bool Leads(const Path &path, std::string_view pair)
+{
+	const std::string plain = WithoutPorts(pair);
+
+	return path.name == plain || path.dst == plain;
 }
 
 Path FindPath(const Session &session, std::string_view name)
@@ -408,8 +434,7 @@ std::string SessionFor(const Root &root, const std::vector<std::string> &paths,
 	for (const Session &session : Sessions(root))
 		for (const Path &path : session.paths)
 			for (const std::string &wanted : paths)
-				if (path.name == WithoutPorts(wanted) ||
-				    path.dst == WithoutPorts(wanted))
+				if (Leads(path, wanted))
 					return session.name;
 	gethostname(host.data(), host.size() - 1);
 	name = host.data();
@@ -427,15 +452,8 @@ Device Map(Root &root, MapRequest request)
 	std::vector<std::string> paths;
 
 	CheckRemoteName(request.remote);
-	for (const std::string &text : request.paths) {
-		const auto path = AddressPair(text);
-
-		if (!path)
-			throw Error(Exit::kUsage, text, "is no path",
-				    "give [SRC,]DST, each an address as 192.0.2.1, fe80::1 or "
-				    "gid:fe80::1");
-		paths.push_back(*path);
-	}
+	for (const std::string &text : request.paths)
+		paths.push_back(PathPair(text));
 	if (paths.empty())
 		paths = Resolve(request.server);
 	request.paths = paths;
@@ -525,25 +543,20 @@ void Resize(Root &root, const Device &device, std::uint64_t bytes)
 
 void PathAdd(Root &root, const Session &session, std::string_view text)
 {
-	const auto path = AddressPair(text);
+	const std::string path = PathPair(text);
+	const Written written = root.Write(SessionDir(session) + "/add_path", path);
 
-	if (!path)
-		throw Error(Exit::kUsage, std::string(text), "is no path",
-			    "give [SRC,]DST, each an address as 192.0.2.1, fe80::1 or gid:fe80::1");
-	const Written written = root.Write(SessionDir(session) + "/add_path", *path);
 	if (written.opened && written.error == EEXIST)
-		throw Error(Exit::kExists, *path,
-			    "is a path of session " + session.name + " already",
-			    "railctl path connect " + session.name + " " + *path +
-				    " connects it again");
+		throw Error(
+			Exit::kExists, path, "is a path of session " + session.name + " already",
+			"railctl path connect " + session.name + " " + path + " connects it again");
 	if (written.opened && written.error && written.error != EINVAL)
 		throw Error(
-			Exit::kFailed, *path,
+			Exit::kFailed, path,
 			"session " + session.name +
 				" cannot connect there: " + ErrnoText(written.error),
 			"is that an address of the same server? railctl doctor looks at this end");
-	if (written.error)
-		WriteTo(root, SessionDir(session) + "/add_path", *path, *path, "adding a path");
+	CheckWritten(written, path, "adding a path");
 }
 
 void PathRemove(Root &root, const Session &session, const Path &path, bool force)

@@ -72,7 +72,13 @@ std::vector<Device> Devices(const Root &root);
 
 // By "rnbd0", "/dev/rnbd0", a link to that, "REMOTE@SESSION", or a REMOTE that only one has.
 Device FindDevice(const Root &root, std::string_view name);
+// nullptr: there is none of that name.
+const Session *SessionNamed(const std::vector<Session> &sessions, std::string_view name);
 Session FindSession(const Root &root, std::string_view name);
+// "[SRC,]DST" that a user gave, as AddressPair() makes it.
+std::string PathPair(std::string_view text);
+// Is it that pair's path? One without a source is found by its destination.
+bool Leads(const Path &path, std::string_view pair);
 // By its name, its destination, or "SRC,DST".
 Path FindPath(const Session &session, std::string_view name);
 

@@ -59,14 +59,6 @@ Cell PathsCell(const Session *session)
 	return {text, up < session->paths.size() ? Tint::kWarn : Tint::kGood};
 }
 
-const Session *Find(const std::vector<Session> &sessions, const std::string &name)
-{
-	const auto found = std::find_if(sessions.begin(), sessions.end(),
-					[&](const Session &s) { return s.name == name; });
-
-	return found == sessions.end() ? nullptr : &*found;
-}
-
 std::string Join(const std::vector<std::string> &list, const std::string &none)
 {
 	return list.empty() ? none : fmt::format("{}", fmt::join(list, ", "));
@@ -123,7 +115,8 @@ Exit CmdMap(const Context &context, const MapRequest &request)
 	if (context.screen.json) {
 		const auto sessions = Sessions(context.root);
 
-		context.screen.out << DeviceJson(device, Find(sessions, device.session), {});
+		context.screen.out
+			<< DeviceJson(device, SessionNamed(sessions, device.session), {});
 	}
 	Say(context, device.node());
 	return Exit::kOk;
@@ -190,8 +183,9 @@ Exit CmdList(const Context &context)
 	}
 	for (const Device &device : devices)
 		table.Row({device.name, BytesText(device.bytes), device.access,
-			   StateCell(device.state), PathsCell(Find(sessions, device.session)),
-			   device.remote, device.session});
+			   StateCell(device.state),
+			   PathsCell(SessionNamed(sessions, device.session)), device.remote,
+			   device.session});
 	table.Print(context.screen);
 	return Exit::kOk;
 }
@@ -200,7 +194,7 @@ Exit CmdShow(const Context &context, const std::string &name)
 {
 	const Device device = FindDevice(context.root, name);
 	const auto sessions = Sessions(context.root);
-	const Session *session = Find(sessions, device.session);
+	const Session *session = SessionNamed(sessions, device.session);
 	const auto users = Users(context.root, device.name);
 	Table table = PathTable();
 

@@ -224,11 +224,8 @@ void Root::Pause(unsigned int ms)
 	std::this_thread::sleep_for(std::chrono::milliseconds(ms));
 }
 
-void WriteTo(Root &root, const std::string &file, std::string_view value, const std::string &object,
-	     const std::string &deed)
+void CheckWritten(const Written &written, const std::string &object, const std::string &deed)
 {
-	const Written written = root.Write(file, value);
-
 	if (!written.error)
 		return;
 	if (written.error == EACCES && !written.opened)
@@ -238,6 +235,12 @@ void WriteTo(Root &root, const std::string &file, std::string_view value, const 
 			    "railctl list and railctl path list show what there is");
 	throw Error(Exit::kFailed, object, deed + " failed: " + ErrnoText(written.error),
 		    "the kernel's log may say more: dmesg | tail");
+}
+
+void WriteTo(Root &root, const std::string &file, std::string_view value, const std::string &object,
+	     const std::string &deed)
+{
+	CheckWritten(root.Write(file, value), object, deed);
 }
 
 } // namespace rail::ctl

@@ -89,8 +89,10 @@ private:
 	std::string prefix_;
 };
 
-// Writes to a file of an object that was there a moment ago; throws Error, "DEED failed: ..." of
-// it.
+// How a write to a file of an object went that was there a moment ago; throws Error, "DEED failed:
+// ..." of it.
+void CheckWritten(const Written &written, const std::string &object, const std::string &deed);
+// Writes, and checks that.
 void WriteTo(Root &root, const std::string &file, std::string_view value, const std::string &object,
 	     const std::string &deed);
 

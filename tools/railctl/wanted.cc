@@ -33,22 +33,6 @@ std::vector<std::string> RuleNames(const std::vector<std::string> &rules)
 	return names;
 }
 
-// A path without a source is found by its destination.
-bool IsPath(const Path &path, const std::string &pair)
-{
-	return path.name == WithoutPorts(pair) || path.dst == WithoutPorts(pair);
-}
-
-std::string Pair(const std::string &text)
-{
-	const auto pair = AddressPair(text);
-
-	if (!pair)
-		throw Error(Exit::kUsage, text, "is no path",
-			    "give [SRC,]DST, each an address as 192.0.2.1, fe80::1 or gid:fe80::1");
-	return *pair;
-}
-
 class Planner
 {
 public:
@@ -82,7 +66,6 @@ private:
 	void Settings(const WantedSession &wanted, const Session *present);
 	void Prune();
 	void PruneSession(const WantedSession &wanted, const Session &present);
-	const Session *Find(const std::string &name) const;
 	static MapRequest Request(const WantedSession &session, const WantedDevice &device);
 
 	Root &root_;
@@ -93,14 +76,6 @@ private:
 	std::vector<Export> exports_;
 	Plan plan_;
 };
-
-const Session *Planner::Find(const std::string &name) const
-{
-	const auto found = std::find_if(sessions_.begin(), sessions_.end(),
-					[&](const Session &s) { return s.name == name; });
-
-	return found == sessions_.end() ? nullptr : &*found;
-}
 
 void Planner::AddExport(const WantedExport &wanted)
 {
@@ -223,10 +198,10 @@ void Planner::AddDevice(const WantedSession &session, const WantedDevice &wanted
 void Planner::AddPaths(const WantedSession &wanted, const Session &present)
 {
 	for (const std::string &text : wanted.paths) {
-		const std::string pair = Pair(text);
+		const std::string pair = PathPair(text);
 
 		if (std::any_of(present.paths.begin(), present.paths.end(),
-				[&](const Path &path) { return IsPath(path, pair); }))
+				[&](const Path &path) { return Leads(path, pair); }))
 			continue;
 		Do(Step::kAdd, fmt::format("session {}: path {}", wanted.name, pair),
 		   [name = wanted.name, pair](Root &root) {
@@ -262,10 +237,10 @@ void Planner::Settings(const WantedSession &wanted, const Session *present)
 
 void Planner::AddSession(const WantedSession &wanted)
 {
-	const Session *present = Find(wanted.name);
+	const Session *present = SessionNamed(sessions_, wanted.name);
 
 	for (const std::string &path : wanted.paths)
-		Pair(path);
+		PathPair(path);
 	if (present)
 		AddPaths(wanted, *present);
 	for (const WantedDevice &device : wanted.devices)
@@ -281,7 +256,7 @@ void Planner::PruneSession(const WantedSession &wanted, const Session &present)
 		const bool stays = wanted.paths.empty() ||
 				   std::any_of(wanted.paths.begin(), wanted.paths.end(),
 					       [&](const std::string &text) {
-						       return IsPath(path, Pair(text));
+						       return Leads(path, PathPair(text));
 					       });
 
 		if (stays)
@@ -330,7 +305,7 @@ void Planner::Prune()
 			   [device](Root &root) { Unmap(root, device, false); });
 	}
 	for (const WantedSession &wanted : wanted_.sessions)
-		if (const Session *present = Find(wanted.name))
+		if (const Session *present = SessionNamed(sessions_, wanted.name))
 			PruneSession(wanted, *present);
 	for (const Export &present : exports_) {
 		const std::string text =
