@@ -311,7 +311,6 @@ def test_closed_by_the_server(pair: Pair) -> None:
     over(pair)
 
 
-# Now and then test-7's rxe answers no request of the CM any more once its link is back.
 @slow_on_7
 def test_link_cut(pair: Pair) -> None:
     """The link dies without a word: who is up finds out as it watches its peer, who waits by
@@ -322,7 +321,9 @@ def test_link_cut(pair: Pair) -> None:
     pair.client.wait("conns", 2)
     pair.server.wait("conns", 2)
     reasons = ended(pair.client, 7)
-    assert reasons.count(errno.ETIMEDOUT) >= 6, reasons
+    # Of a QP that gives up, rxe may tell a flush first; those that are not up have none.
+    assert set(reasons) <= {errno.ETIMEDOUT, errno.ECONNRESET}, reasons
+    assert reasons.count(errno.ETIMEDOUT) >= 3, reasons
     link.restore()
     over(pair)
 

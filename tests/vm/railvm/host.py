@@ -194,8 +194,7 @@ class Host:
                 args += nic.qemu_args(self._run_dir, FIRST_NIC_SLOT + position)
         return args
 
-    def settle(self) -> None:
-        """Wait for the agent of a host that was powered on, and set the host up."""
+    def _wait_for_agent(self) -> Agent:
         agent = self.agent
         try:
             agent.wait_for(lambda: agent.hello is not None, BOOT_LIMIT, "its agent to start")
@@ -203,6 +202,19 @@ class Host:
             tail = self.serial_log.read_text(errors="replace").splitlines()[-30:]
             raise type(error)(f"{error}\n--- end of its console\n" + "\n".join(tail)
                               + f"\n--- qemu: {self.qemu.last_words()}") from None
+        return agent
+
+    def settle(self) -> None:
+        """Wait for the agent of a host that was powered on, and set the host up."""
+        try:
+            agent = self._wait_for_agent()
+        except HostTimeout as error:
+            # Seen under TCG: a kernel stands still while it starts its processors, long before
+            # anything of ours is in it.
+            self.transcript.write(f"--- once more, for {error}")
+            self.end()
+            self.power_on()
+            agent = self._wait_for_agent()
         assert agent.hello is not None
         if agent.hello["release"] != self.kernel.release:
             raise QemuError(f"{self.name} runs {agent.hello['release']}, not "
@@ -215,6 +227,7 @@ class Host:
         self.boot_seconds = time.monotonic() - self.last_start
         self.transcript.write(f"--- ready after {self.boot_seconds:.1f} s")
         for nic in self.nics:
+            nic.isolated = False
             if nic.cut:
                 nic.set_carrier(False)
         self.baseline = self.state()

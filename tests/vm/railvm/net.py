@@ -45,6 +45,7 @@ class Nic:
     host: Host
     link: Link
     cut: bool = field(default=False, init=False)
+    isolated: bool = field(default=False, init=False)  # by isolate(), in this run of QEMU
     treated: bool = field(default=False, init=False)  # by netem
 
     @property
@@ -76,9 +77,28 @@ class Nic:
     def peer(self) -> Nic:
         return next((nic for nic in self.link.ends if nic is not self), self)
 
+    @property
+    def needs_carrier(self) -> bool:
+        """Its RDMA device would not outlive the loss of the carrier."""
+        return self.host.spec.rdma == "rxe" and self.host.kernel.rxe_needs_carrier
+
+    def isolate(self) -> None:
+        """Drop, outside the guest, what it sends and what is sent to it: it does not see why."""
+        self.cut = True
+        if self.host.up and not self.isolated:
+            sink, drop = f"sink-{self.name}", f"drop-{self.name}"
+            self.host.qmp("chardev-add", id=sink, backend={"type": "null", "data": {}})
+            self.host.qmp("object-add", **{"qom-type": "filter-redirector", "id": drop,
+                                           "netdev": self.name, "queue": "all", "outdev": sink})
+            self.isolated = True
+
     def set_carrier(self, up: bool) -> None:
         """Pull or plug the cable on this side: the guest sees its carrier change."""
         self.cut = not up
+        if up and self.isolated:
+            self.isolated = False
+            self.host.qmp("object-del", id=f"drop-{self.name}")
+            self.host.qmp("chardev-remove", id=f"sink-{self.name}")
         # A paused host is told when it goes on, one that is down when it boots.
         if self.host.up and not self.host.paused:
             self.host.qmp("set_link", name=self.name, up=up)
@@ -163,9 +183,12 @@ class Link:
     ends: list[Nic] = field(default_factory=list)
 
     def cut(self) -> None:
-        """Neither side has a carrier, and what is under way is lost."""
+        """Nothing gets through; neither side has a carrier, unless its rxe needs one."""
         for nic in self.ends:
-            nic.set_carrier(False)
+            if nic.needs_carrier:
+                nic.isolate()
+            else:
+                nic.set_carrier(False)
 
     def restore(self) -> None:
         for nic in self.ends:
