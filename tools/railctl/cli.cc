@@ -384,11 +384,14 @@ void Cli::AddHost()
 		"  railctl apply --dry-run /etc/rail/rail.toml\n"
 		"  railctl apply /etc/rail/rail.toml\n"
 		"\nNothing that is in use is taken away. railctl export --toml writes such a file.",
-		[this](const Context &c) { return CmdApply(c, first_, flag_, prune_); });
+		[this](const Context &c) { return CmdApply(c, first_, flag_, prune_, option_); });
 	Operand(apply, "FILE", &first_, "The file; - is the standard input");
 	apply->add_flag("-n,--dry-run", flag_,
 			"Only say what would be done; exit status 8 if anything");
 	apply->add_flag("--prune", prune_, "Take away what is not in the file");
+	kinds_[apply->add_option("--only", option_, "Only its exports or sessions")
+		       ->type_name("PART")
+		       ->check(OneOf({"exports", "sessions"}))] = Kind::kPart;
 }
 
 Cli::Cli()

@@ -751,10 +751,14 @@ void ShowStep(const Screen &screen, const Step &step)
 
 } // namespace
 
-Exit CmdApply(const Context &context, const std::string &file, bool dry_run, bool prune)
+Exit CmdApply(const Context &context, const std::string &file, bool dry_run, bool prune,
+	      const std::string &only)
 {
+	const Part part = only == "exports"    ? Part::kExports
+			  : only == "sessions" ? Part::kSessions
+					       : Part::kAll;
 	const Wanted wanted = ParseToml(ReadFile(file), file);
-	const Plan plan = MakePlan(context.root, wanted, prune);
+	const Plan plan = MakePlan(context.root, wanted, prune, part);
 	const Screen &screen = context.screen;
 	Exit exit = Exit::kOk;
 
