@@ -55,6 +55,9 @@ Exit CmdKick(const Context &context, const std::string &session, const std::stri
 
 Exit CmdNfs(const Context &context);
 Exit CmdStats(const Context &context, const std::string &name);
+// count 0: without end
+Exit CmdTop(const Context &context, double seconds, unsigned int count);
+Exit CmdWatch(const Context &context, unsigned int count);
 Exit CmdDoctor(const Context &context, bool brief);
 Exit CmdRxeUp(const Context &context, const std::string &netdev, const std::string &name);
 Exit CmdRxeDown(const Context &context, const std::string &name);
