@@ -162,10 +162,14 @@ def test_links(tools: tuple[Tool, Tool]) -> None:
     a.run("until [ -S /run/udev/control ]; do sleep 0.2; done", timeout=60)
     b.modprobe("brd", "rd_nr=1", "rd_size=32768")
     server("export", "add", "vg0/disk", "/dev/ram0", "--allow", f"{a.addr()}")
+    watch = a.start([str(PROGRAM), "watch", "--count", "1"])
+    watch.wait_output("watching", timeout=60, stream=2)
     node = client("map", "-s", "s1", b.addr(), "vg0/disk").split()[-1]
     link = "/dev/rail/by-session/s1/vg0/disk"
     assert a.run(["readlink", "-f", link]).stdout.strip() == node
     assert client.json("show", link)["device"]["node"] == node
+    watch.wait(60)
+    assert "+ path s1 " in watch.stdout or "+ device rnbd" in watch.stdout, watch.stdout
     client("unmap", link)
     a.wait_file(link, None, timeout=60)
     server("export", "remove", "vg0/disk")
