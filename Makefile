@@ -33,6 +33,13 @@ tools:
 install-tools:
 	@scripts/tools install
 
+.PHONY: deb check-deb
+deb:
+	@scripts/deb
+
+check-deb:
+	@scripts/test-deb
+
 .PHONY: demo bench
 demo:
 	@scripts/demo
@@ -76,12 +83,16 @@ help:
 	@echo '  make tools          build railctl, its man page and completion in build/tools'
 	@echo '  make install-tools  install them under PREFIX (/usr/local; as root; DESTDIR= for packages)'
 	@echo
+	@echo 'Packages'
+	@echo '  make deb          build rail-dkms and rail-tools for Debian in build/deb'
+	@echo
 	@echo 'Tests'
 	@echo '  make check        everything that CI runs; installs and fetches what it needs by itself'
 	@echo '  make soak         the same with big counts and long times'
 	@echo '  make check-unit   unit tests and short fuzzer runs, in user space'
 	@echo '  make check-kunit  KUnit suites in a virtual host'
 	@echo '  make check-vm     tests on virtual hosts; T=name runs only those with that in their name'
+	@echo '  make check-deb    build the packages and try them in a clean Debian; needs root'
 	@echo '  make lint         static checks of the whole tree'
 	@echo
 	@echo 'To see it'

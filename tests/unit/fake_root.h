@@ -53,6 +53,9 @@ public:
 	bool IsBlockDevice(std::string_view path) const override;
 	Ran Run(const std::vector<std::string> &argv) override;
 	void Pause(unsigned int ms) override;
+	void PauseForEvent(unsigned int ms) override { Pause(ms); }
+	// Only pauses take time.
+	std::uint64_t NowMs() const override { return paused_ms; }
 
 	// "PATH <- TEXT", "mkdir PATH", "rmdir PATH", "run ARGUMENTS", in their order.
 	std::vector<std::string> log;

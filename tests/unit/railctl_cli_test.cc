@@ -437,6 +437,9 @@ TEST_F(Cli, Apply)
 	EXPECT_EQ(out_, "numa\n");
 	root_.busy = {"/dev/rnbd0"};
 	write("");
+	EXPECT_EQ(Run({"apply", "--only", "exports", "--prune", file}), 6);
+	EXPECT_EQ(err_, "note: export disk is mapped by clients, so it stays\n");
+	EXPECT_EQ(Run({"apply", "--only", "mounts", file}), 2);
 	EXPECT_EQ(Run({"apply", "--prune", file}), 6);
 	EXPECT_EQ(RunJson({"list"})["devices"].size(), 1U);
 	EXPECT_EQ(Run({"apply", root_.Real("/missing")}), 2);

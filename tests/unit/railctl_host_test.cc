@@ -118,7 +118,7 @@ TEST_F(Host, TheKernelsOwnIsInTheWay)
 	Install("rpcrdma", "kernel/net/sunrpc/xprtrdma/");
 	EXPECT_EQ(OnlyBad(), "rpcrdma: modprobe would load the kernel's own, "
 			     "kernel/net/sunrpc/xprtrdma/rpcrdma.ko.xz | "
-			     "make install (in RAIL's source tree), then depmod -a");
+			     "make && make install (in RAIL's source tree), then depmod -a");
 }
 
 TEST_F(Host, NothingIsInstalled)
@@ -126,6 +126,11 @@ TEST_F(Host, NothingIsInstalled)
 	root_.Remove(kDep);
 	EXPECT_EQ(OnlyBad(), "modules: RAIL's are not installed for Linux 6.1.0-9-amd64 | "
 			     "make && make install (in RAIL's source tree)");
+	// The package's sources are there: headers are what is missing.
+	root_.File("/usr/src/rail-0.1.0/dkms.conf", "");
+	EXPECT_EQ(OnlyBad(), "modules: RAIL's are not installed for Linux 6.1.0-9-amd64 | "
+			     "apt install linux-headers-6.1.0-9-amd64 && "
+			     "dkms autoinstall -k 6.1.0-9-amd64");
 }
 
 TEST_F(Host, NothingIsLoaded)

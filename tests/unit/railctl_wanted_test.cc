@@ -222,6 +222,29 @@ TEST_F(Apply, WhatComesToBeUsedMeanwhileStays)
 		EXPECT_EQ(line.find("force"), std::string::npos) << line;
 }
 
+TEST_F(Apply, OnlyAPart)
+{
+	const Wanted all = ParseToml(kFile, "f");
+	const auto texts = [&](const Wanted &wanted, bool prune, Part part) {
+		return Texts(MakePlan(root_, wanted, prune, part));
+	};
+
+	for (const std::string &text : texts(all, false, Part::kExports))
+		EXPECT_EQ(text.rfind("+ export ", 0), 0U) << text;
+	for (const std::string &text : texts(all, false, Part::kSessions))
+		EXPECT_EQ(text.find("export"), std::string::npos) << text;
+	EXPECT_EQ(texts(all, false, Part::kExports).size() +
+			  texts(all, false, Part::kSessions).size(),
+		  texts(all, false, Part::kAll).size());
+	Do(Of(kFile));
+	// As rail-client.service and rail-server.service stop.
+	EXPECT_EQ(texts({}, true, Part::kSessions),
+		  (std::vector<std::string>{"- map vg0/a@s1 (rw)", "- map b@s1 (ro)"}));
+	EXPECT_EQ(texts({}, true, Part::kExports),
+		  std::vector<std::string>{"- export disk = /dev/vg0/lv0"});
+	EXPECT_EQ(MakePlan(root_, {}, false, Part::kExports).kept.size(), 1U);
+}
+
 TEST_F(Apply, PrunesAll)
 {
 	Do(Of(kFile));

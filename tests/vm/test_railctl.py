@@ -150,6 +150,32 @@ def test_apply(tools: tuple[Tool, Tool]) -> None:
     server("apply", "--prune", "/tmp/none.toml")
 
 
+def test_links(tools: tuple[Tool, Tool]) -> None:
+    """A mapped device has a link that says which it is, as soon as it is mapped."""
+    client, server = tools
+    a, b = client.host, server.host
+    rules = kernels.TOP / "tools" / "host" / "60-rail.rules"
+    # Where it is alone with our rules: those of this machine are not what is tried.
+    udevd = a.start("unshare -m sh -ec 'mount -t tmpfs rules /usr/lib/udev/rules.d; "
+                    f"cp {rules} /usr/lib/udev/rules.d; mkdir -p /run/udev; "
+                    "exec /lib/systemd/systemd-udevd'")
+    a.run("until [ -S /run/udev/control ]; do sleep 0.2; done", timeout=60)
+    b.modprobe("brd", "rd_nr=1", "rd_size=32768")
+    server("export", "add", "vg0/disk", "/dev/ram0", "--allow", f"{a.addr()}")
+    watch = a.start([str(PROGRAM), "watch", "--count", "1"])
+    watch.wait_output("watching", timeout=60, stream=2)
+    node = client("map", "-s", "s1", b.addr(), "vg0/disk").split()[-1]
+    link = "/dev/rail/by-session/s1/vg0/disk"
+    assert a.run(["readlink", "-f", link]).stdout.strip() == node
+    assert client.json("show", link)["device"]["node"] == node
+    watch.wait(60)
+    assert "+ path s1 " in watch.stdout or "+ device rnbd" in watch.stdout, watch.stdout
+    client("unmap", link)
+    a.wait_file(link, None, timeout=60)
+    server("export", "remove", "vg0/disk")
+    udevd.kill()
+
+
 def test_doctor(tools: tuple[Tool, Tool]) -> None:
     """It knows ours, and says what is not well with how to mend it."""
     client, _ = tools

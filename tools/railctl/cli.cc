@@ -20,9 +20,10 @@ namespace
 
 constexpr const char *kComplete = "__complete";
 constexpr std::size_t kHelpColumn = 26;
+constexpr int kMostCount = 1000000;
 
 // Without its text in the help, where the option's own says it.
-CLI::Validator Between(int least, int most)
+template <typename Number> CLI::Validator Between(Number least, Number most)
 {
 	CLI::Validator range = CLI::Range(least, most);
 
@@ -84,6 +85,8 @@ private:
 	bool flag_ = false;
 	bool prune_ = false;
 	bool off_ = false;
+	double seconds_ = 1;
+	unsigned int count_ = 0;
 	std::string first_;
 	std::string second_;
 	std::string option_;
@@ -360,6 +363,26 @@ void Cli::AddHost()
 	Operand(stats, "NAME", &first_, "Of this device, session or RDMA device only", Kind::kStats)
 		->required(false);
 
+	CLI::App *top = Command(&app_, "top", "Show what devices, paths and mounts do, live",
+				"  railctl top\n"
+				"  railctl top --interval 5\n"
+				"  railctl top --count 1 | less",
+				[this](const Context &c) { return CmdTop(c, seconds_, count_); });
+	top->add_option("-i,--interval", seconds_, "Seconds between two looks (1)")
+		->type_name("S")
+		->check(Between(0.25, 60.0));
+	top->add_option("-n,--count", count_, "Print N frames instead, one after the other")
+		->type_name("N")
+		->check(Between(1, kMostCount));
+
+	CLI::App *watch = Command(&app_, "watch", "Print changes of state as they happen",
+				  "  railctl watch\n"
+				  "  railctl watch --json --count 1",
+				  [this](const Context &c) { return CmdWatch(c, count_); });
+	watch->add_option("-n,--count", count_, "End after N changes")
+		->type_name("N")
+		->check(Between(1, kMostCount));
+
 	CLI::App *doctor = Command(&app_, "doctor", "Look for what is wrong with this host",
 				   "  railctl doctor\n"
 				   "  railctl doctor --brief || echo 'something is wrong'",
@@ -384,11 +407,14 @@ void Cli::AddHost()
 		"  railctl apply --dry-run /etc/rail/rail.toml\n"
 		"  railctl apply /etc/rail/rail.toml\n"
 		"\nNothing that is in use is taken away. railctl export --toml writes such a file.",
-		[this](const Context &c) { return CmdApply(c, first_, flag_, prune_); });
+		[this](const Context &c) { return CmdApply(c, first_, flag_, prune_, option_); });
 	Operand(apply, "FILE", &first_, "The file; - is the standard input");
 	apply->add_flag("-n,--dry-run", flag_,
 			"Only say what would be done; exit status 8 if anything");
 	apply->add_flag("--prune", prune_, "Take away what is not in the file");
+	kinds_[apply->add_option("--only", option_, "Only its exports or sessions")
+		       ->type_name("PART")
+		       ->check(OneOf({"exports", "sessions"}))] = Kind::kPart;
 }
 
 Cli::Cli()
@@ -548,6 +574,7 @@ int Cli::Run(std::vector<std::string> args, const Terminal &terminal, std::ostre
 		colour_ == "always" || (colour_ == "auto" && terminal.out && terminal.colour);
 	screen.err_colour = colour_ == "always" || (colour_ == "auto" && screen.err_colour);
 	screen.err_terminal = terminal.err;
+	screen.terminal = terminal.out && terminal.in;
 	screen.columns = terminal.columns;
 	if (!root) {
 		own = std::make_unique<Root>(root_);

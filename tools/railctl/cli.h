@@ -17,6 +17,7 @@ struct Terminal {
 	bool err = false;
 	bool colour = true; // that it can, and that nobody has asked for none
 	std::size_t columns = 0;
+	bool in = false; // what the input is
 };
 
 // Runs railctl; the exit status. root: stands in for the system; nullptr: the system, or what

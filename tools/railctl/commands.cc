@@ -2,6 +2,8 @@
 #include "commands.h"
 
 #include <algorithm>
+#include <array>
+#include <ctime>
 
 #include <fmt/format.h>
 
@@ -12,7 +14,9 @@
 #include "rdma.h"
 #include "stats.h"
 #include "text.h"
+#include "top.h"
 #include "wanted.h"
+#include "watch.h"
 
 namespace rail::ctl
 {
@@ -679,6 +683,110 @@ Exit CmdStats(const Context &context, const std::string &name)
 	return Exit::kOk;
 }
 
+/* ---- what goes on ---- */
+
+Exit CmdTop(const Context &context, double seconds, unsigned int count)
+{
+	const Screen &screen = context.screen;
+	const auto interval = static_cast<unsigned int>(1000 * seconds);
+
+	if (screen.json)
+		throw Error(Exit::kUsage, "top", "is for people",
+			    "railctl stats --json has the numbers");
+	if (screen.terminal && !count) {
+		ShowTop(context.root, interval, screen.colour);
+		return Exit::kOk;
+	}
+	// Into a file or pipe: frames one after the other.
+	Top top(Utf8Terminal());
+
+	top.Feed(TakeSample(context.root));
+	for (unsigned int i = 0; i < std::max(count, 1U); i++) {
+		context.root.Pause(interval);
+		top.Feed(TakeSample(context.root));
+		if (i)
+			screen.out << '\n';
+		for (const std::string &line : top.Frame(screen.columns, screen.colour))
+			screen.out << line << '\n';
+		screen.out.flush();
+	}
+	return Exit::kOk;
+}
+
+namespace
+{
+
+constexpr unsigned int kLookMs = 500;
+
+// In UTC for programs; for people the time of the day, where they are.
+std::string TimeNow(bool utc)
+{
+	const std::time_t now = std::time(nullptr);
+	std::tm parts{};
+	std::array<char, 32> text{};
+
+	if (utc)
+		gmtime_r(&now, &parts);
+	else
+		localtime_r(&now, &parts);
+	std::strftime(text.data(), text.size(), utc ? "%Y-%m-%dT%H:%M:%SZ" : "%H:%M:%S", &parts);
+	return text.data();
+}
+
+void ShowChange(const Screen &screen, const StateChange &change)
+{
+	const std::string name = Escape(change.kind) + " " + Escape(change.name);
+	const auto tinted = [&](const std::string &state) {
+		const Cell cell = StateCell(state);
+		const bool state_of_its_own = change.kind == "path" || change.kind == "port";
+		const Tint tint = state == "ACTIVE" ? Tint::kGood : cell.tint;
+
+		return Tinted(screen.colour, state_of_its_own ? tint : Tint::kNone, cell.text);
+	};
+	std::string line = Tinted(screen.colour, Tint::kDim, TimeNow(false)) + "  ";
+
+	if (!change.was)
+		line += Tinted(screen.colour, Tint::kGood, "+ ") + name + ": " + tinted(*change.is);
+	else if (!change.is)
+		line += Tinted(screen.colour, Tint::kBad, "- ") + name + ": was " +
+			tinted(*change.was);
+	else
+		line += Tinted(screen.colour, Tint::kWarn, "~ ") + name + ": " +
+			tinted(*change.was) + " -> " + tinted(*change.is);
+	screen.out << line << '\n';
+}
+
+} // namespace
+
+Exit CmdWatch(const Context &context, unsigned int count)
+{
+	const Screen &screen = context.screen;
+	States before = ReadStates(context.root);
+	unsigned int seen = 0;
+
+	if (!screen.json)
+		screen.err << fmt::format("watching {} objects; what changes is said here\n",
+					  before.size());
+	for (;;) {
+		context.root.PauseForEvent(kLookMs);
+		States now = ReadStates(context.root);
+
+		for (const StateChange &change : Compare(before, now)) {
+			if (screen.json)
+				screen.out << ChangeJson(change, TimeNow(true));
+			else
+				ShowChange(screen, change);
+			seen++;
+		}
+		// Who reads this has it at once; who reads no more ends it.
+		if (!screen.out.flush())
+			return Exit::kFailed;
+		if (count && seen >= count)
+			return Exit::kOk;
+		before = std::move(now);
+	}
+}
+
 /* ---- the host ---- */
 
 Exit CmdDoctor(const Context &context, bool brief)
@@ -751,10 +859,14 @@ void ShowStep(const Screen &screen, const Step &step)
 
 } // namespace
 
-Exit CmdApply(const Context &context, const std::string &file, bool dry_run, bool prune)
+Exit CmdApply(const Context &context, const std::string &file, bool dry_run, bool prune,
+	      const std::string &only)
 {
+	const Part part = only == "exports"    ? Part::kExports
+			  : only == "sessions" ? Part::kSessions
+					       : Part::kAll;
 	const Wanted wanted = ParseToml(ReadFile(file), file);
-	const Plan plan = MakePlan(context.root, wanted, prune);
+	const Plan plan = MakePlan(context.root, wanted, prune, part);
 	const Screen &screen = context.screen;
 	Exit exit = Exit::kOk;
 

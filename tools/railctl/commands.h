@@ -55,11 +55,16 @@ Exit CmdKick(const Context &context, const std::string &session, const std::stri
 
 Exit CmdNfs(const Context &context);
 Exit CmdStats(const Context &context, const std::string &name);
+// count 0: without end
+Exit CmdTop(const Context &context, double seconds, unsigned int count);
+Exit CmdWatch(const Context &context, unsigned int count);
 Exit CmdDoctor(const Context &context, bool brief);
 Exit CmdRxeUp(const Context &context, const std::string &netdev, const std::string &name);
 Exit CmdRxeDown(const Context &context, const std::string &name);
 // "-" is the standard input.
-Exit CmdApply(const Context &context, const std::string &file, bool dry_run, bool prune);
+// only: "exports", "sessions", or "" for both
+Exit CmdApply(const Context &context, const std::string &file, bool dry_run, bool prune,
+	      const std::string &only);
 
 // Two lines at most: what, and what next.
 void ShowError(const Screen &screen, const Error &error);

@@ -74,6 +74,17 @@ bool IsUpdate(const std::string &file)
 	return file.substr(0, 8) == "updates/" || file.substr(0, 6) == "extra/";
 }
 
+// How the modules come to be there for a kernel.
+std::string Install(const Root &root, const std::string &release)
+{
+	for (const std::string &name : root.List("/usr/src"))
+		if (name.rfind("rail-", 0) == 0 && root.Exists(Sub("/usr/src", name, "dkms.conf")))
+			return fmt::format(
+				"apt install linux-headers-{0} && dkms autoinstall -k {0}",
+				release);
+	return "make && make install (in RAIL's source tree)";
+}
+
 std::string Reload(const std::string &module)
 {
 	return fmt::format("modprobe -r {0} && modprobe {0}", module);
@@ -89,7 +100,7 @@ void Modules(const Root &root, const std::string &version, Findings *findings)
 	if (!installed)
 		findings->push_back({Finding::kBad, "modules",
 				     "RAIL's are not installed for Linux " + release,
-				     "make && make install (in RAIL's source tree)"});
+				     Install(root, release)});
 	for (const std::string_view name : kModules) {
 		const std::string module(name);
 		const std::string dir = Sub(where::kModule, module);
@@ -101,7 +112,7 @@ void Modules(const Root &root, const std::string &version, Findings *findings)
 				findings->push_back(
 					{Finding::kBad, module,
 					 "modprobe would load the kernel's own, " + file->second,
-					 "make install (in RAIL's source tree), then depmod -a"});
+					 Install(root, release) + ", then depmod -a"});
 			else if (installed)
 				findings->push_back(
 					{Finding::kNote, module, "is not loaded",
@@ -112,9 +123,7 @@ void Modules(const Root &root, const std::string &version, Findings *findings)
 		if (!IsRails(root, module)) {
 			findings->push_back(
 				{Finding::kBad, module, "the kernel's own is loaded, not RAIL's",
-				 (in_way || !installed
-					  ? "make install (in RAIL's source tree), then "
-					  : "") +
+				 (in_way || !installed ? Install(root, release) + ", then " : "") +
 					 Reload(module)});
 			continue;
 		}

@@ -341,6 +341,18 @@ std::string PlanJson(const Plan &plan, bool done)
 	return Dump(top);
 }
 
+std::string ChangeJson(const StateChange &change, const std::string &time)
+{
+	Json top = Top();
+
+	top["time"] = time;
+	top["kind"] = change.kind;
+	top["name"] = change.name;
+	top["was"] = OrNull(change.was);
+	top["is"] = OrNull(change.is);
+	return top.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 std::string ErrorJson(const Error &error)
 {
 	Json top = Top();

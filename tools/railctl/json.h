@@ -15,6 +15,7 @@
 #include "server.h"
 #include "stats.h"
 #include "wanted.h"
+#include "watch.h"
 
 namespace rail::ctl
 {
@@ -30,6 +31,8 @@ std::string NfsJson(const Nfs &nfs);
 std::string StatsJson(const std::vector<Stats> &stats);
 std::string FindingsJson(const std::vector<Finding> &findings);
 std::string PlanJson(const Plan &plan, bool done);
+// One line, unlike the others: there is no end to them.
+std::string ChangeJson(const StateChange &change, const std::string &time);
 std::string ErrorJson(const Error &error);
 
 } // namespace rail::ctl

@@ -16,6 +16,7 @@ int main(int argc, char **argv)
 	rail::ctl::Terminal terminal;
 	winsize size{};
 
+	terminal.in = isatty(STDIN_FILENO) == 1;
 	terminal.out = isatty(STDOUT_FILENO) == 1;
 	terminal.err = isatty(STDERR_FILENO) == 1;
 	terminal.colour = term && std::strcmp(term, "dumb") != 0 && !(no_colour && *no_colour);

@@ -92,6 +92,8 @@ Candidates Unchecked(const Root &root, Kind kind, const std::string &before)
 		return Plain(Policies());
 	case Kind::kColour:
 		return Plain({"auto", "always", "never"});
+	case Kind::kPart:
+		return Plain({"exports", "sessions"});
 	case Kind::kStats:
 		all = OfClient(root, Kind::kDevice, "");
 		for (const std::string &name : root.List(where::kRdma))

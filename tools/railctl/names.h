@@ -24,6 +24,7 @@ enum class Kind {
 	kRxe,
 	kPolicy,
 	kColour,
+	kPart, // of a file
 	kStats,
 };
 

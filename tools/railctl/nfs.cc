@@ -62,7 +62,7 @@ NfsTransport ParseTransport(const std::vector<std::string> &words)
 	return t;
 }
 
-// "READ: operations transmissions timeouts ..."
+// "READ: operations transmissions timeouts sent received queued_ms waited_ms took_ms ..."
 void AddOperation(const std::vector<std::string> &words, NfsMount *mount)
 {
 	const auto operations = words.size() > 3 ? ToNumber(words[1]) : std::nullopt;
@@ -72,6 +72,8 @@ void AddOperation(const std::vector<std::string> &words, NfsMount *mount)
 		return;
 	mount->operations += *operations;
 	mount->timeouts += ToNumber(words[3]).value_or(0);
+	if (words.size() > 8)
+		mount->busy_ms += ToNumber(words[8]).value_or(0);
 	if (*transmissions > *operations)
 		mount->retransmits += *transmissions - *operations;
 }
@@ -102,7 +104,10 @@ std::vector<NfsMount> ParseMountstats(const std::string &text)
 		const auto words = Words(line);
 		if (words.size() > 1 && words[0] == "opts:")
 			mount->options = words[1];
-		else if (words.size() > 1 && words[0] == "xprt:" && words[1] == "rdma")
+		else if (words.size() > 6 && words[0] == "bytes:") {
+			mount->read_bytes = ToNumber(words[5]).value_or(0);
+			mount->write_bytes = ToNumber(words[6]).value_or(0);
+		} else if (words.size() > 1 && words[0] == "xprt:" && words[1] == "rdma")
 			mount->transports.push_back(ParseTransport(words));
 		else if (!words.empty() && words[0] == "per-op")
 			operations = true;

@@ -39,6 +39,9 @@ struct NfsMount {
 	std::uint64_t operations = 0;
 	std::uint64_t retransmits = 0;
 	std::uint64_t timeouts = 0;
+	std::uint64_t read_bytes = 0; // from and to the server, as READ and WRITE
+	std::uint64_t write_bytes = 0;
+	std::uint64_t busy_ms = 0;            // what all operations took together
 	std::vector<NfsTransport> transports; // as many as nconnect
 };
 

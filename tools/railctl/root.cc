@@ -11,7 +11,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,6 +76,12 @@ bool IsFileName(std::string_view name)
 	return !name.empty() && name != "." && name != ".." && name.size() <= 255 &&
 	       name.find('/') == std::string_view::npos &&
 	       name.find('\0') == std::string_view::npos;
+}
+
+Root::~Root()
+{
+	if (events_ >= 0)
+		close(events_);
 }
 
 Root::Root(std::string prefix) : prefix_(std::move(prefix))
@@ -222,6 +231,42 @@ Ran Root::Run(const std::vector<std::string> &argv)
 void Root::Pause(unsigned int ms)
 {
 	std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
+
+void Root::PauseForEvent(unsigned int ms)
+{
+	constexpr unsigned int kKernel = 1;
+	std::array<char, 8192> buf{};
+	sockaddr_nl address{};
+
+	if (events_ < 0) {
+		events_ = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
+				 NETLINK_KOBJECT_UEVENT);
+		address.nl_family = AF_NETLINK;
+		address.nl_groups = kKernel;
+		if (events_ >= 0 &&
+		    bind(events_, reinterpret_cast<sockaddr *>(&address), sizeof(address)) != 0) {
+			close(events_);
+			events_ = -1;
+		}
+	}
+	if (events_ < 0) {
+		Pause(ms);
+		return;
+	}
+	pollfd event{events_, POLLIN, 0};
+	poll(&event, 1, static_cast<int>(ms));
+	// What has happened is looked up, not read from here.
+	while (recv(events_, buf.data(), buf.size(), 0) > 0)
+		;
+}
+
+std::uint64_t Root::NowMs() const
+{
+	return static_cast<std::uint64_t>(
+		std::chrono::duration_cast<std::chrono::milliseconds>(
+			std::chrono::steady_clock::now().time_since_epoch())
+			.count());
 }
 
 void CheckWritten(const Written &written, const std::string &object, const std::string &deed)

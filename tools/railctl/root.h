@@ -2,6 +2,7 @@
 // The one way to the kernel's files, and to anything else outside of this process.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -57,7 +58,7 @@ class Root
 {
 public:
 	explicit Root(std::string prefix = "");
-	virtual ~Root() = default;
+	virtual ~Root();
 	Root(const Root &) = delete;
 	Root &operator=(const Root &) = delete;
 
@@ -84,8 +85,13 @@ public:
 	virtual Ran Run(const std::vector<std::string> &argv);
 	// A pause while something is waited for.
 	virtual void Pause(unsigned int ms);
+	// The same, ended by the first uevent.
+	virtual void PauseForEvent(unsigned int ms);
+	// Of a clock that is never set.
+	virtual std::uint64_t NowMs() const;
 
 private:
+	int events_ = -1; // socket; -1: not open yet, or not to be had
 	std::string prefix_;
 };
 

@@ -28,6 +28,8 @@ std::string_view Code(Tint tint)
 		return "2";
 	case Tint::kBold:
 		return "1";
+	case Tint::kAccent:
+		return "36";
 	case Tint::kNone:
 		break;
 	}
@@ -94,10 +96,12 @@ void Table::Print(const Screen &screen) const
 	for (std::size_t c = 0; c < columns_.size(); c++)
 		shown.push_back(c);
 	while (!fits(kComfortable)) {
-		const auto last = std::find_if(shown.rbegin(), shown.rend(),
-					       [&](std::size_t c) { return columns_[c].optional; });
+		const auto last = std::max_element(
+			shown.rbegin(), shown.rend(), [&](std::size_t a, std::size_t b) {
+				return columns_[a].optional < columns_[b].optional;
+			});
 
-		if (last == shown.rend()) {
+		if (!columns_[*last].optional) {
 			// If that is not enough: better too wide than without what matters.
 			fits(kLeast);
 			break;

@@ -12,7 +12,7 @@
 namespace rail::ctl
 {
 
-enum class Tint { kNone, kGood, kWarn, kBad, kDim, kBold };
+enum class Tint { kNone, kGood, kWarn, kBad, kDim, kBold, kAccent };
 
 struct Screen {
 	std::ostream &out;
@@ -22,6 +22,7 @@ struct Screen {
 	bool err_colour = false; // of err
 	bool err_terminal = false;
 	std::size_t columns = 0; // of out; 0: any number
+	bool terminal = false;   // out is one, with a keyboard
 };
 
 // Text of a cell, escaped.
@@ -44,8 +45,9 @@ struct Column {
 	};
 	std::string title;
 	Kind kind = kText;
-	bool optional =
-		false; // may be left out where the terminal is too narrow, the last ones first
+	// Not 0: may be left out where the terminal is too narrow, the highest first, of those the
+	// last.
+	int optional = 0;
 };
 
 class Table

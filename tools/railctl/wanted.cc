@@ -42,13 +42,18 @@ public:
 	{
 	}
 
-	Plan Make()
+	Plan Make(Part part)
 	{
-		for (const WantedExport &wanted : wanted_.exports)
-			AddExport(wanted);
-		for (const WantedSession &wanted : wanted_.sessions)
-			AddSession(wanted);
-		Prune();
+		if (part != Part::kSessions)
+			for (const WantedExport &wanted : wanted_.exports)
+				AddExport(wanted);
+		if (part != Part::kExports)
+			for (const WantedSession &wanted : wanted_.sessions)
+				AddSession(wanted);
+		if (part != Part::kExports)
+			PruneSessions();
+		if (part != Part::kSessions)
+			PruneExports();
 		return std::move(plan_);
 	}
 
@@ -64,7 +69,8 @@ private:
 	void AddDevice(const WantedSession &session, const WantedDevice &wanted);
 	void AddPaths(const WantedSession &wanted, const Session &present);
 	void Settings(const WantedSession &wanted, const Session *present);
-	void Prune();
+	void PruneSessions();
+	void PruneExports();
 	void PruneSession(const WantedSession &wanted, const Session &present);
 	static MapRequest Request(const WantedSession &session, const WantedDevice &device);
 
@@ -283,7 +289,7 @@ void Planner::PruneSession(const WantedSession &wanted, const Session &present)
 	}
 }
 
-void Planner::Prune()
+void Planner::PruneSessions()
 {
 	for (const Device &device : devices_) {
 		const std::string text =
@@ -307,6 +313,10 @@ void Planner::Prune()
 	for (const WantedSession &wanted : wanted_.sessions)
 		if (const Session *present = SessionNamed(sessions_, wanted.name))
 			PruneSession(wanted, *present);
+}
+
+void Planner::PruneExports()
+{
 	for (const Export &present : exports_) {
 		const std::string text =
 			fmt::format("export {} = {}", present.name, present.device);
@@ -361,9 +371,9 @@ Wanted Present(const Root &root)
 	return present;
 }
 
-Plan MakePlan(Root &root, const Wanted &wanted, bool prune)
+Plan MakePlan(Root &root, const Wanted &wanted, bool prune, Part part)
 {
-	return Planner(root, wanted, prune).Make();
+	return Planner(root, wanted, prune).Make(part);
 }
 
 } // namespace rail::ctl

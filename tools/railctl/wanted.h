@@ -63,8 +63,10 @@ struct Plan {
 	std::vector<std::string> kept;    // is there, not wanted, and stays for want of prune
 };
 
+enum class Part { kAll, kExports, kSessions };
+
 // Additions come first, and nothing that is in use is ever taken away. Without prune, what is not
-// in the file stays.
-Plan MakePlan(Root &root, const Wanted &wanted, bool prune);
+// in the file stays. What is no part is not looked at.
+Plan MakePlan(Root &root, const Wanted &wanted, bool prune, Part part = Part::kAll);
 
 } // namespace rail::ctl

@@ -268,6 +268,8 @@ int cli_dev_map(const struct cli_map *map)
 		cli_dev_unmap(dev, true, NULL);
 		return error;
 	}
+	/* udev was told of the disk before it could read in sysfs whose it is. */
+	disk_uevent(dev->disk, KOBJ_CHANGE);
 	pr_info("%s: %s of session %s, %s, %llu sectors\n", dev->disk->disk_name, dev->path,
 		sess->name, rail_rnbd_access_text(dev->access), dev->told_sectors);
 	return 0;

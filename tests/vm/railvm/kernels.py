@@ -33,7 +33,7 @@ KNOWN = ("stock-6.1", "stock-6.12", "test-7")
 # Which modules a host finds with modprobe: the in-tree ones with our test
 # build or our release build before them, or with the in-tree peers that the
 # kernel itself lacks.
-SOURCES = ("test", "all", "release", "in-tree")
+SOURCES = ("test", "all", "release", "packages", "in-tree")
 
 
 class KernelMissing(Exception):
@@ -92,6 +92,8 @@ def find(name: str) -> Kernel:
 def build_dir(kernel: Kernel, source: str) -> Path:
     if source == "in-tree":
         return kernel.directory / "peers"
+    if source == "packages":
+        return TOP / "build" / "deb" / "modules" / kernel.release
     suffix = "" if source == "release" else f"-{source}"
     return TOP / "build" / f"{kernel.release}{suffix}"
 
