@@ -320,7 +320,7 @@ bool rail_state_may(enum rail_state from, enum rail_state to);
 enum rail_poll {
 	RAIL_POLL_SOFTIRQ,	/* interrupt, softirq */
 	RAIL_POLL_WORKQUEUE,	/* interrupt, per-CPU workqueue: @done may sleep */
-	RAIL_POLL_UNBOUND,	/* interrupt, unbound workqueue: @done may sleep */
+	RAIL_POLL_UNBOUND,	/* interrupt, unbound queue of normal priority: @done may sleep */
 	RAIL_POLL_DIRECT,	/* no interrupt: the owner calls rail_conn_poll() */
 };
 

@@ -592,6 +592,12 @@ static void rail_qp_event(struct ib_event *event, void *context)
 	}
 }
 
+/* A shared one's queue is the kernel's choice. */
+static bool rail_cq_shared(const struct rail_conn *conn)
+{
+	return conn->poll != RAIL_POLL_DIRECT && conn->poll != RAIL_POLL_UNBOUND;
+}
+
 static struct ib_cq *rail_cq_get(struct rail_conn *conn, u32 nr_cqe, int vector)
 {
 	static const enum ib_poll_context context[] = {
@@ -600,15 +606,29 @@ static struct ib_cq *rail_cq_get(struct rail_conn *conn, u32 nr_cqe, int vector)
 		[RAIL_POLL_UNBOUND] = IB_POLL_UNBOUND_WORKQUEUE,
 	};
 	struct ib_device *ib = conn->dev->ib;
+	struct ib_cq *cq;
 
-	if (conn->poll != RAIL_POLL_DIRECT)
+	if (rail_cq_shared(conn))
 		return ib_cq_pool_get(ib, nr_cqe, vector, context[conn->poll]);
-	return ib_alloc_cq(ib, conn, nr_cqe, max(vector, 0) % ib->num_comp_vectors, IB_POLL_DIRECT);
+	if (conn->poll == RAIL_POLL_DIRECT)
+		return ib_alloc_cq(ib, conn, nr_cqe, max(vector, 0) % ib->num_comp_vectors,
+				   IB_POLL_DIRECT);
+	cq = vector < 0 ? ib_alloc_cq_any(ib, conn, nr_cqe, context[conn->poll]) :
+			  ib_alloc_cq(ib, conn, nr_cqe, vector % ib->num_comp_vectors,
+				      context[conn->poll]);
+	/*
+	 * Nothing has completed yet. The kernel's own queue has a higher priority than the threads
+	 * that completions wake: its worker would interrupt them for each one, where this lets
+	 * them gather.
+	 */
+	if (!IS_ERR(cq))
+		cq->comp_wq = rail_cq_wq;
+	return cq;
 }
 
 static void rail_cq_put(struct rail_conn *conn)
 {
-	if (conn->poll != RAIL_POLL_DIRECT)
+	if (rail_cq_shared(conn))
 		ib_cq_pool_put(conn->cq, conn->nr_cqe);
 	else
 		ib_free_cq(conn->cq);

@@ -174,6 +174,8 @@ struct rail_conn {
 
 /* All but close_work and resolve, for which ib_core may wait for what takes memory. */
 extern struct workqueue_struct *rail_wq;
+/* Completions of connections with RAIL_POLL_UNBOUND. */
+extern struct workqueue_struct *rail_cq_wq;
 extern struct workqueue_struct *rail_close_wq;
 
 /* conn.c */

@@ -215,8 +215,8 @@ static int clnt_conn_configure(struct rail_conn *rc, struct rail_qp_attr *attr)
 	attr->max_chain = CLNT_CALL_SEGS + 1;
 	attr->recv_depth = conn->nr_recvs;
 	attr->max_send_sge = conn->max_sge;
-	/* sunrpc's locks are not for softirq. */
-	attr->poll = RAIL_POLL_WORKQUEUE;
+	/* sunrpc's locks are not for softirq; and its own work has a normal priority. */
+	attr->poll = RAIL_POLL_UNBOUND;
 out:
 	if (swapper)
 		memalloc_noreclaim_restore(noreclaim);

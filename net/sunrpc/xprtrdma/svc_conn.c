@@ -232,7 +232,7 @@ static int rsvc_configure(struct rail_conn *rail, struct rail_qp_attr *attr)
 	attr->send_depth = 2 * c->max_chain + 4 * c->max_calls;
 	attr->rw_ctxs = 2 * c->max_calls;
 	attr->recv_depth = c->nr_calls;
-	attr->poll = RAIL_POLL_WORKQUEUE;
+	attr->poll = RAIL_POLL_UNBOUND;
 	return 0;
 }
 
