@@ -87,7 +87,7 @@ def test_inline_sizes(hosts: Hosts) -> None:
             work(client, f"{mount.where}/f1", "--acl", "200")
             assert bool(word(mount, LONG_CALLS)) == (inline == 1024)
             mount.umount()
-        set_inline(client, 4096)
+        set_inline(client, 5120)
 
 
 @pytest.mark.soak

@@ -135,7 +135,7 @@ def wire_basics(a: Host, server: NfsServer) -> None:
                        "send " + header(2, credit=20000) + rpcpeer.null(2).hex(), "recv 5000",
                        "recv 200", priv=priv)
     assert answers[0][0] == "connected"
-    assert answers[0][1].startswith("f6ab0e1801010303")
+    assert answers[0][1].startswith("f6ab0e1801010404")
     for xid, answer in ((1, answers[2]), (2, answers[4])):
         reply = Reply(answer)
         assert reply.raw[28:] == struct.pack(">I", xid) + SUCCESS
@@ -350,7 +350,7 @@ def test_wire_hostile(hosts: Hosts) -> None:
                      header(5, writes=[[bad]]) + read,
                      header(5, reply=[bad]) + rpcpeer.compound(
                          5, ROOT, rpcpeer.lookup("h"), rpcpeer.read(0, 4000)).hex(),
-                     "00" * 5000):
+                     "00" * 6000):
             for _ in range(3 if SOAK else 1):
                 answers = peer.run("send " + text, "recv 5000")
                 assert answers[2] == ["gone"] or answers[1][0] == "failed", answers
