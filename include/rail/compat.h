@@ -46,6 +46,8 @@
  * rail_svc_arg_pages	the call takes the first n of rq_pages
  * rail_svc_took_pages	the transport took the first n of rq_pages away
  * rail_svc_no_arg	there is no call after all
+ * rail_svc_left_pages	of the reply's pages sunrpc frees the first n, and finds NULL instead of the
+ *			next taken ones; those behind are the thread's still
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 #define rail_svc_arg_pages(rqstp, n) do { \
@@ -57,10 +59,14 @@
 		(rqstp)->rq_respages = (rqstp)->rq_pages; \
 		(rqstp)->rq_next_page = (rqstp)->rq_respages; \
 	} while (0)
+#define rail_svc_left_pages(rqstp, n, taken) \
+	((rqstp)->rq_next_page = (rqstp)->rq_respages + (n))
 #else
 #define rail_svc_arg_pages(rqstp, n)	do { } while (0)
 #define rail_svc_took_pages(rqstp, n)	((rqstp)->rq_pages_nfree = (n))
 #define rail_svc_no_arg(rqstp)		do { } while (0)
+#define rail_svc_left_pages(rqstp, n, taken) \
+	((rqstp)->rq_next_page = (rqstp)->rq_respages + (n) + (taken))
 #endif
 
 /* Before 6.3 sunrpc asked for this after each receive. */

@@ -69,7 +69,7 @@
 /* Scatter entries in a send. More than that many pieces are copied together. */
 #define RSVC_MAX_SGE		16
 
-/* Replies up to this size are copied behind their header: cheaper than mapping their pages. */
+/* Pieces of replies up to this size are copied behind the header: cheaper than to map them. */
 #define RSVC_COPY_MAX		512
 
 /* Reverse calls in flight; the client says how many of them it really takes. */
@@ -132,8 +132,10 @@ enum rsvc_io_kind {
  * @wr: reply: the Send
  * @head: reply: header, and copied bytes of the message behind it
  * @head_dma: where the device sees it; mapped as long as the rsvc_io lives
- * @sge: reply: what the Send gathers; [0] is @head, the others are mapped pages
+ * @sge: reply: what the Send gathers; [0] is in @head, the others are mapped pages or in @head
  * @nr_sge: how many
+ * @mapped: which of them are pages: a bit for each
+ * @uses_kvecs: the device is at the head or the tail of the message
  * @pages: pages held until the end
  * @nr_pages: how many
  * @max_pages: room
@@ -162,6 +164,8 @@ struct rsvc_io {
 	u64 head_dma;
 	struct ib_sge sge[RSVC_MAX_SGE];
 	u32 nr_sge;
+	u32 mapped;
+	bool uses_kvecs;
 	struct page **pages;
 	u32 nr_pages;
 	u32 max_pages;
@@ -292,6 +296,12 @@ struct rsvc_conn {
 static inline struct rsvc_conn *rsvc_conn_of(struct svc_xprt *xprt)
 {
 	return container_of(xprt, struct rsvc_conn, xprt);
+}
+
+/* Is that byte of a message in its pages? Else it is in head or tail. */
+static inline bool rsvc_in_pages(const struct xdr_buf *buf, u32 at)
+{
+	return at - buf->head[0].iov_len < buf->page_len;
 }
 
 /**

@@ -205,11 +205,15 @@ void rsvc_io_unmap(struct rsvc_io *io)
 
 	for (i = 0; i < io->nr_rw; i++)
 		rail_rw_destroy(&io->rw[i], c->rail);
-	for (i = 1; i < io->nr_sge; i++)
-		ib_dma_unmap_page(c->dev->ib, io->sge[i].addr, io->sge[i].length, DMA_TO_DEVICE);
+	for (i = 1; io->mapped >> i; i++)
+		if (io->mapped & BIT(i))
+			ib_dma_unmap_page(c->dev->ib, io->sge[i].addr, io->sge[i].length,
+					  DMA_TO_DEVICE);
 	io->nr_rw = 0;
 	io->nr_sg = 0;
 	io->nr_sge = 0;
+	io->mapped = 0;
+	io->uses_kvecs = false;
 }
 
 /**
@@ -274,6 +278,7 @@ static int rsvc_io_segment(struct rsvc_io *io, const struct xdr_buf *local,
 		if (WARN_ON_ONCE(*nth == nr_ranges || io->nr_sg + nents == io->max_sg))
 			return -EMSGSIZE;
 		n = min(left, range[*nth].len - *done);
+		io->uses_kvecs |= !rsvc_in_pages(local, range[*nth].at + *done);
 		n = rsvc_piece(local, range[*nth].at + *done, n, &page, &offset);
 		if (WARN_ON_ONCE(!n))
 			return -EMSGSIZE;

@@ -121,7 +121,9 @@ int rsvc_reply_post(struct rsvc_io *io, u32 head_len)
 	struct rsvc_conn *c = io->conn;
 	int err;
 
-	io->sge[0].length = head_len;
+	/* Else rsvc_gather() has seen to it, and behind the first entry there is more. */
+	if (io->nr_sge == 1)
+		io->sge[0].length = head_len;
 	ib_dma_sync_single_for_device(c->dev->ib, io->head_dma, head_len, DMA_TO_DEVICE);
 	io->wr.num_sge = io->nr_sge;
 	err = rsvc_io_post(io);
@@ -280,39 +282,95 @@ static u32 rsvc_plan(struct rsvc_io *io, const struct xdr_buf *res, const struct
 	return rsvc_encode(io, call, plan);
 }
 
-/* The Send gathers the message from its pages. Return: false when it has too many pieces. */
-static bool rsvc_gather(struct rsvc_io *io, const struct xdr_buf *res,
-			const struct rsvc_plan *plan)
+/* One more entry of the Send. Return: NULL when there are too many. */
+static struct ib_sge *rsvc_next_sge(struct rsvc_io *io)
 {
 	struct rsvc_conn *c = io->conn;
-	u32 i, at, left, n, offset;
-	struct page *page;
-	u64 dma;
+	struct ib_sge *sge = &io->sge[io->nr_sge];
 
+	if (io->nr_sge == c->max_sge)
+		return NULL;
+	io->nr_sge++;
+	sge->lkey = c->pd->ib->local_dma_lkey;
+	return sge;
+}
+
+/* The Send takes these bytes from where they are. */
+static bool rsvc_gather_page(struct rsvc_io *io, struct page *page, u32 offset, u32 len)
+{
+	struct rsvc_conn *c = io->conn;
+	struct ib_sge *sge = rsvc_next_sge(io);
+
+	if (!sge)
+		return false;
+	sge->addr = ib_dma_map_page(c->dev->ib, page, offset, len, DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(c->dev->ib, sge->addr))
+		return false;
+	sge->length = len;
+	io->mapped |= BIT(io->nr_sge - 1);
+	return true;
+}
+
+/* The Send takes a copy of these bytes, from io->head. */
+static bool rsvc_gather_copy(struct rsvc_io *io, const struct xdr_buf *res, u32 at, u32 len,
+			     u32 *head_len)
+{
+	struct ib_sge *sge = &io->sge[io->nr_sge - 1];
+
+	if (io->mapped & BIT(io->nr_sge - 1)) {
+		sge = rsvc_next_sge(io);
+		if (!sge)
+			return false;
+		sge->addr = io->head_dma + *head_len;
+		sge->length = 0;
+	}
+	WARN_ON_ONCE(read_bytes_from_xdr_buf(res, at, io->head + *head_len, len));
+	sge->length += len;
+	*head_len += len;
+	return true;
+}
+
+/*
+ * The Send gathers the message: its pages from where they are, small pieces of head and tail from
+ * behind the header, so that the thread keeps its own pages. @head_len: bytes used of io->head.
+ * Return: false when it has too many pieces.
+ */
+static bool rsvc_gather(struct rsvc_io *io, const struct xdr_buf *res,
+			const struct rsvc_plan *plan, u32 *head_len)
+{
+	u32 i, at, left, n, offset, used = *head_len;
+	bool done, in_pages;
+	struct page *page;
+
+	io->sge[0].length = used;
 	for (i = 0; i < plan->nr_keep; i++) {
 		at = plan->keep[i].at;
 		for (left = plan->keep[i].len; left; left -= n, at += n) {
 			n = rsvc_piece(res, at, left, &page, &offset);
-			if (!n || io->nr_sge == c->max_sge)
+			if (!n)
 				goto undo;
-			dma = ib_dma_map_page(c->dev->ib, page, offset, n, DMA_TO_DEVICE);
-			if (ib_dma_mapping_error(c->dev->ib, dma))
+			in_pages = rsvc_in_pages(res, at);
+			if (!in_pages && n <= RSVC_COPY_MAX) {
+				done = rsvc_gather_copy(io, res, at, n, &used);
+			} else {
+				done = rsvc_gather_page(io, page, offset, n);
+				io->uses_kvecs |= !in_pages;
+			}
+			if (!done)
 				goto undo;
-			io->sge[io->nr_sge++] = (struct ib_sge) {
-				.addr = dma,
-				.length = n,
-				.lkey = c->pd->ib->local_dma_lkey,
-			};
 		}
 	}
+	*head_len = used;
 	return true;
 
 undo:
 	while (io->nr_sge > 1) {
 		io->nr_sge--;
-		ib_dma_unmap_page(c->dev->ib, io->sge[io->nr_sge].addr,
-				  io->sge[io->nr_sge].length, DMA_TO_DEVICE);
+		if (io->mapped & BIT(io->nr_sge))
+			ib_dma_unmap_page(io->conn->dev->ib, io->sge[io->nr_sge].addr,
+					  io->sge[io->nr_sge].length, DMA_TO_DEVICE);
 	}
+	io->mapped = 0;
 	return false;
 }
 
@@ -375,16 +433,33 @@ static void rsvc_invalidate(struct rsvc_io *io, const struct rsvc_call *call,
 	io->wr.ex.invalidate_rkey = seg.handle;
 }
 
-/* The reply's pages become the reply's: the thread gets others. */
-static void rsvc_take_pages(struct svc_rqst *rqstp, struct rsvc_io *io)
+/*
+ * Whose the reply's pages are from now on. What the device is at goes with the reply; without
+ * @hold that is nothing. The first page, with head and tail in it, the thread keeps where it can:
+ * to get another one, and to have it cleared, costs as much as all the rest of a small reply. The
+ * others may be the page cache's: those are never kept.
+ */
+static void rsvc_part_pages(struct svc_rqst *rqstp, struct rsvc_io *io, bool hold)
 {
-	struct page **pp;
+	struct page **first = rqstp->rq_respages, **last = rqstp->rq_next_page - 1, **pp;
+	bool keep = !(hold && io->uses_kvecs);
+	u32 n = last + 1 - first;
 
-	for (pp = rqstp->rq_respages; pp < rqstp->rq_next_page; pp++) {
-		if (!*pp)
-			continue;
-		io->pages[io->nr_pages++] = *pp;
-		*pp = NULL;
+	if (!n)
+		return;
+	/* What is kept stands last, behind what sunrpc frees or finds gone. */
+	if (keep)
+		swap(*first, *last);
+	n -= keep;
+	if (hold) {
+		for (pp = first; pp < first + n; pp++) {
+			if (*pp)
+				io->pages[io->nr_pages++] = *pp;
+			*pp = NULL;
+		}
+		rail_svc_left_pages(rqstp, 0, n);
+	} else {
+		rail_svc_left_pages(rqstp, n, 0);
 	}
 }
 
@@ -431,13 +506,12 @@ static int rsvc_reply(struct svc_rqst *rqstp, struct rsvc_conn *c, struct rsvc_c
 
 	hold = io->nr_rw;
 	if (!plan.long_reply) {
-		if (plan.keep_len <= RSVC_COPY_MAX || !rsvc_gather(io, res, &plan))
+		if (plan.keep_len <= RSVC_COPY_MAX || !rsvc_gather(io, res, &plan, &head_len))
 			head_len = rsvc_copy(io, res, &plan, head_len);
 		else
-			hold = true;
+			hold |= io->mapped;
 	}
-	if (hold)
-		rsvc_take_pages(rqstp, io);
+	rsvc_part_pages(rqstp, io, hold);
 
 	/* The buffer takes another call before the client can know that it may make one. */
 	rqstp->rq_xprt_ctxt = NULL;
