@@ -88,8 +88,11 @@
 #define CLNT_SIGNAL_EVERY	16
 /* Pieces of a gathered send: buffer, pages, tail. */
 #define CLNT_SEND_SGE		8
-/* Page data shorter than this is copied into the send: that is cheaper than to map it. */
-#define CLNT_GATHER_MIN		1024
+/*
+ * Page data shorter than this is copied into the send. To gather it instead takes a mapping, and a
+ * completion of its own that wakes a worker.
+ */
+#define CLNT_GATHER_MIN		8192
 
 struct clnt_xprt;
 struct clnt_conn;

@@ -513,6 +513,11 @@ int clnt_send_post(struct clnt_conn *conn, struct clnt_send *send, struct rail_c
 	bool first = !chain->n || chain->last != &send->wr;
 	int err;
 
+	/*
+	 * A software device works in a softirq that the post raises. From a thread that would be
+	 * ksoftirqd's work, two switches away; so it is done here, once the lock is let go.
+	 */
+	local_bh_disable();
 	spin_lock(&cx->lock);
 	send->signalled = send->nr_pages || conn->unsignalled + 1 >= CLNT_SIGNAL_EVERY;
 	send->passed = false;
@@ -543,6 +548,7 @@ int clnt_send_post(struct clnt_conn *conn, struct clnt_send *send, struct rail_c
 		}
 	}
 	spin_unlock(&cx->lock);
+	local_bh_enable();
 	return err;
 }
 
