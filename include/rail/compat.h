@@ -48,6 +48,8 @@
  * rail_svc_no_arg	there is no call after all
  * rail_svc_left_pages	of the reply's pages sunrpc frees the first n, and finds NULL instead of the
  *			next taken ones; those behind are the thread's still
+ * rail_svc_replaced	a page of the thread's that a page of the page cache stands in for now, and
+ *			that sunrpc has not freed yet; NULL: none. It is the caller's then.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 #define rail_svc_arg_pages(rqstp, n) do { \
@@ -67,6 +69,15 @@
 #define rail_svc_no_arg(rqstp)		do { } while (0)
 #define rail_svc_left_pages(rqstp, n, taken) \
 	((rqstp)->rq_next_page = (rqstp)->rq_respages + (n) + (taken))
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+#define rail_svc_replaced(rqstp) \
+	((rqstp)->rq_pvec.nr ? (rqstp)->rq_pvec.pages[--(rqstp)->rq_pvec.nr] : NULL)
+#else
+#define rail_svc_replaced(rqstp) \
+	((rqstp)->rq_fbatch.nr ? \
+	 folio_page((rqstp)->rq_fbatch.folios[--(rqstp)->rq_fbatch.nr], 0) : NULL)
 #endif
 
 /* Before 6.3 sunrpc asked for this after each receive. */

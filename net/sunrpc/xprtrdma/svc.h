@@ -15,7 +15,8 @@
  *		  wait for a thread, a pull, a thread (rq_xprt_ctxt), sunrpc's deferred requests.
  * rsvc_io	  a pull (RDMA Reads of a call's read chunks) or a reply (RDMA Writes and a Send),
  *		  with the pages it works on. Idle in the connection's cache, with the one who
- *		  builds it, or in flight. Ends in its completion; if a part of it could not be
+ *		  builds it, or in flight. Ends in its completion; a quiet reply, which has none,
+ *		  in that of a reply posted after it (@riders); if a part of it could not be
  *		  posted, when the queue has been drained (@doomed).
  * rsvc_back	  the rpc_xprt by which nfsd calls the client back. sunrpc's.
  *
@@ -39,7 +40,7 @@
  * -----------------------------
  *
  *	rsvc_accept_lock	listeners' lists, rsvc_conn.listener
- *	rsvc_conn.lock		a connection's lists; also taken in completions
+ *	rsvc_conn.lock		a connection's lists; also taken in completions, in softirq
  *	rpc_xprt.queue_lock	sunrpc's; reverse calls waiting for their replies
  */
 #ifndef RAIL_SVC_H
@@ -72,6 +73,9 @@
 /* Pieces of replies up to this size are copied behind the header: cheaper than to map them. */
 #define RSVC_COPY_MAX		512
 
+/* At the latest every so many replies the device tells that it sent one, and those before it. */
+#define RSVC_SIGNAL_EVERY	8
+
 /* Reverse calls in flight; the client says how many of them it really takes. */
 #define RSVC_BACK_SLOTS		8
 
@@ -80,6 +84,9 @@
 
 /* Receives are posted again so many at a time; as many more there are. */
 #define RSVC_RECV_BATCH		8
+
+/* Pages kept for pulls, of all connections together: 8 MiB, while there are any connections. */
+#define RSVC_SPARE_PAGES	2048
 
 /* Requests to connect that nfsd has not looked at yet. */
 #define RSVC_BACKLOG		128
@@ -123,8 +130,10 @@ enum rsvc_io_kind {
  * @cqe: told of the last work request
  * @conn: connection; constant
  * @kind: constant
- * @entry: in the connection's cache, or in @doomed
+ * @entry: in the connection's cache, in @doomed, in @quiet, or in @riders of another
  * @doomed: on that list; rsvc_conn.lock
+ * @quiet: reply: its completion is not told, since nothing but @head waits for it
+ * @riders: reply that is told: quiet ones that were posted before it and end with it
  * @call: pull: the call it is for
  * @failed: pull: the connection broke before all bytes were there
  * @split: pull: one chunk, apart from the rest of the call (struct rsvc_layout)
@@ -155,6 +164,8 @@ struct rsvc_io {
 	enum rsvc_io_kind kind;
 	struct list_head entry;
 	bool doomed;
+	bool quiet;
+	struct list_head riders;
 	struct rsvc_call *call;
 	bool failed;
 	bool split;
@@ -186,7 +197,8 @@ struct rsvc_io {
  * @wr: receive
  * @buf: memory
  * @conn: connection; constant
- * @entry: in rsvc_conn.ready or .pulled
+ * @entry: in rsvc_conn.ready, .pulled or .odd
+ * @reason: why it is refused, in .odd
  * @hdr: transport header of the call
  * @pull: its read chunks, while they are being read and until a thread takes them over
  * @nr_payloads: results that nfsd marked as fit for a write chunk, in order
@@ -198,6 +210,7 @@ struct rsvc_call {
 	struct rail_buf *buf;
 	struct rsvc_conn *conn;
 	struct list_head entry;
+	enum rail_rpcrdma_reason reason;
 	struct rail_rpcrdma_hdr hdr;
 	struct rsvc_io *pull;
 	u32 nr_payloads;
@@ -246,13 +259,17 @@ struct rsvc_listener {
  * @repost: receives that wait to be posted again
  * @ready: calls that wait for a thread
  * @pulled: calls whose read chunks are there
+ * @odd: messages that are no calls, or are refused: for @odd_work
  * @pulls: pulls in flight
  * @starved: a call waits for one of them to end
  * @idle: unused rsvc_io, by kind
  * @nr_idle: how many
  * @doomed: rsvc_io of which a part was posted
+ * @quiet: quiet replies that were posted, for the next told one to take along
+ * @nr_quiet: how many
  * @back: reverse direction, referenced; NULL: none
- * @back_grant: reverse calls the client takes at a time; written by completions
+ * @back_grant: reverse calls the client takes at a time; written by @odd_work
+ * @odd_work: sees to @odd, where it may sleep
  * @free_work: frees it
  */
 struct rsvc_conn {
@@ -282,14 +299,18 @@ struct rsvc_conn {
 	struct rail_recv_batch repost;
 	struct list_head ready;
 	struct list_head pulled;
+	struct list_head odd;
 	u32 pulls;
 	bool starved;
 	struct list_head idle[RSVC_NR_KINDS];
 	u32 nr_idle[RSVC_NR_KINDS];
 	struct list_head doomed;
+	struct list_head quiet;
+	u32 nr_quiet;
 	struct rpc_xprt *back;
 	u32 back_grant;
 
+	struct work_struct odd_work;
 	struct work_struct free_work;
 };
 
@@ -348,8 +369,10 @@ void rsvc_call_post(struct rsvc_call *call);
 
 /* svc_recv.c */
 void rsvc_received(struct rail_cqe *cqe, struct ib_wc *wc);
+void rsvc_odd_work(struct work_struct *work);
 void rsvc_pull_done(struct rsvc_io *io);
 int rsvc_recvfrom(struct svc_rqst *rqstp);
+void rsvc_spare_free(void);
 void rsvc_release_ctxt(struct svc_xprt *xprt, void *ctxt);
 
 /* svc_send.c */
@@ -360,7 +383,7 @@ void rsvc_reply_done(struct rsvc_io *io);
 void rsvc_send_error(struct rsvc_conn *c, const struct rail_rpcrdma_hdr *hdr,
 		     enum rail_rpcrdma_verdict verdict);
 struct rsvc_io *rsvc_reply_get(struct rsvc_conn *c);
-int rsvc_reply_post(struct rsvc_io *io, u32 head_len);
+int rsvc_reply_post(struct rsvc_io *io, u32 head_len, bool quiet);
 
 /* svc_io.c */
 struct rsvc_io *rsvc_io_get(struct rsvc_conn *c, enum rsvc_io_kind kind);
@@ -368,6 +391,7 @@ bool rsvc_io_room(struct rsvc_io *io, u32 pages, u32 rws);
 int rsvc_io_transfer(struct rsvc_io *io, const struct xdr_buf *local,
 		     const struct rsvc_range *range, u32 nr_ranges, const void *header,
 		     const struct rail_rpcrdma_chunk *chunk, enum dma_data_direction dir);
+bool rsvc_io_chains(struct rsvc_io *io);
 int rsvc_io_post(struct rsvc_io *io);
 void rsvc_io_unmap(struct rsvc_io *io);
 void rsvc_io_put(struct rsvc_io *io);

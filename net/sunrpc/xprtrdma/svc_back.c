@@ -27,11 +27,11 @@ static struct rpc_xprt *rsvc_back_get(struct rsvc_conn *c)
 {
 	struct rpc_xprt *xprt;
 
-	spin_lock(&c->lock);
+	spin_lock_bh(&c->lock);
 	xprt = c->back;
 	if (xprt)
 		xprt_get(xprt);
-	spin_unlock(&c->lock);
+	spin_unlock_bh(&c->lock);
 	return xprt;
 }
 
@@ -124,10 +124,10 @@ void rsvc_back_gone(struct rsvc_conn *c)
 {
 	struct rpc_xprt *xprt;
 
-	spin_lock(&c->lock);
+	spin_lock_bh(&c->lock);
 	xprt = c->back;
 	c->back = NULL;
-	spin_unlock(&c->lock);
+	spin_unlock_bh(&c->lock);
 	if (xprt)
 		xprt_put(xprt);
 }
@@ -147,7 +147,7 @@ static int rsvc_back_build(struct rsvc_conn *c, struct rpc_rqst *req)
 		return -ENOMEM;
 	len = rail_reverse_build(io->head, c->head_size, RSVC_BACK_SLOTS, req);
 	req->rq_xtime = ktime_get();
-	return rsvc_reply_post(io, len);
+	return rsvc_reply_post(io, len, false);
 }
 
 static int rsvc_back_send_request(struct rpc_rqst *req)
@@ -267,7 +267,7 @@ static struct rpc_xprt *rsvc_back_setup(struct xprt_create *args)
 	 * Two of nfsd's clients that share a connection may ask at the same time.
 	 */
 	xprt->bc_xprt = args->bc_xprt;
-	spin_lock(&c->lock);
+	spin_lock_bh(&c->lock);
 	if (args->bc_xprt->xpt_bc_xprt) {
 		err = -EBUSY;
 	} else {
@@ -279,7 +279,7 @@ static struct rpc_xprt *rsvc_back_setup(struct xprt_create *args)
 			xprt_set_connected(xprt);
 		}
 	}
-	spin_unlock(&c->lock);
+	spin_unlock_bh(&c->lock);
 	if (!err)
 		return xprt;
 

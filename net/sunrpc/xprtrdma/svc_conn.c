@@ -13,6 +13,9 @@
 #define RSVC_CALLS_PER_THREAD	8
 #define RSVC_FEW_CALLS		32
 
+/* Connections there are. */
+static atomic_t rsvc_conns;
+
 static void rsvc_free_work(struct work_struct *work);
 
 /*
@@ -74,6 +77,7 @@ struct rsvc_conn *rsvc_conn_alloc(struct rsvc_listener *l, struct rail_conn *rai
 		module_put(THIS_MODULE);
 		return NULL;
 	}
+	atomic_inc(&rsvc_conns);
 	svc_xprt_init(l->xprt.xpt_net, &rsvc_class, &c->xprt, serv);
 	set_bit(XPT_CONG_CTRL, &c->xprt.xpt_flags);
 	set_bit(XPT_CACHE_AUTH, &c->xprt.xpt_flags);
@@ -83,11 +87,14 @@ struct rsvc_conn *rsvc_conn_alloc(struct rsvc_listener *l, struct rail_conn *rai
 	rail_recv_batch_init(&c->repost);
 	INIT_LIST_HEAD(&c->ready);
 	INIT_LIST_HEAD(&c->pulled);
+	INIT_LIST_HEAD(&c->odd);
 	INIT_LIST_HEAD(&c->doomed);
+	INIT_LIST_HEAD(&c->quiet);
 	for (kind = 0; kind < RSVC_NR_KINDS; kind++)
 		INIT_LIST_HEAD(&c->idle[kind]);
 	refcount_set(&c->users, 1);
 	init_completion(&c->left);
+	INIT_WORK(&c->odd_work, rsvc_odd_work);
 	INIT_WORK(&c->free_work, rsvc_free_work);
 	c->back_grant = 1;
 
@@ -148,12 +155,12 @@ void rsvc_call_post(struct rsvc_call *call)
 	struct rail_recv_batch batch;
 
 	call->nr_payloads = 0;
-	spin_lock(&c->lock);
+	spin_lock_bh(&c->lock);
 	rsvc_recv_add(&c->repost, call);
 	batch = c->repost;
 	if (batch.n >= RSVC_RECV_BATCH)
 		rail_recv_batch_init(&c->repost);
-	spin_unlock(&c->lock);
+	spin_unlock_bh(&c->lock);
 	if (batch.n >= RSVC_RECV_BATCH)
 		rail_post_recvs(c->rail, &batch);
 }
@@ -232,7 +239,8 @@ static int rsvc_configure(struct rail_conn *rail, struct rail_qp_attr *attr)
 	attr->send_depth = 2 * c->max_chain + 4 * c->max_calls;
 	attr->rw_ctxs = 2 * c->max_calls;
 	attr->recv_depth = c->nr_calls;
-	attr->poll = RAIL_POLL_UNBOUND;
+	/* A call is but decoded and put on a list there; threads do the work. */
+	attr->poll = RAIL_POLL_SOFTIRQ;
 	return 0;
 }
 
@@ -304,11 +312,14 @@ static void rsvc_free_work(struct work_struct *work)
 		rail_conn_wait_closed(c->rail);
 		rail_conn_put(c->rail);
 	}
+	cancel_work_sync(&c->odd_work);
 	rsvc_free_calls(c);
 	rsvc_io_free_idle(c);
 	if (c->pd)
 		rail_pd_put(c->pd);
 	kfree(c);
+	if (atomic_dec_and_test(&rsvc_conns))
+		rsvc_spare_free();
 }
 
 /**

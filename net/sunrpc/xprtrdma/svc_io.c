@@ -129,13 +129,13 @@ struct rsvc_io *rsvc_io_get(struct rsvc_conn *c, enum rsvc_io_kind kind)
 {
 	struct rsvc_io *io;
 
-	spin_lock(&c->lock);
+	spin_lock_bh(&c->lock);
 	io = list_first_entry_or_null(&c->idle[kind], struct rsvc_io, entry);
 	if (io) {
 		list_del(&io->entry);
 		c->nr_idle[kind]--;
 	}
-	spin_unlock(&c->lock);
+	spin_unlock_bh(&c->lock);
 	if (io)
 		return io;
 
@@ -144,6 +144,7 @@ struct rsvc_io *rsvc_io_get(struct rsvc_conn *c, enum rsvc_io_kind kind)
 		return NULL;
 	io->conn = c;
 	io->kind = kind;
+	INIT_LIST_HEAD(&io->riders);
 	rail_cqe_init_send(&io->cqe, rsvc_io_done);
 	if (kind == RSVC_REPLY && rsvc_io_map_head(io)) {
 		kfree(io);
@@ -235,14 +236,15 @@ void rsvc_io_put(struct rsvc_io *io)
 	io->call = NULL;
 	io->failed = false;
 	io->doomed = false;
+	io->quiet = false;
 
-	spin_lock(&c->lock);
+	spin_lock_bh(&c->lock);
 	if (c->nr_idle[io->kind] < RSVC_IDLE_MAX) {
 		list_add(&io->entry, &c->idle[io->kind]);
 		c->nr_idle[io->kind]++;
 		io = NULL;
 	}
-	spin_unlock(&c->lock);
+	spin_unlock_bh(&c->lock);
 	if (io)
 		rsvc_io_free(io);
 }
@@ -351,12 +353,15 @@ static void rsvc_io_doom(struct rsvc_io *io)
 {
 	struct rsvc_conn *c = io->conn;
 
-	spin_lock(&c->lock);
+	/* A quiet one is released then in any case. */
+	if (io->quiet)
+		return;
+	spin_lock_bh(&c->lock);
 	if (!io->doomed) {
 		io->doomed = true;
 		list_add_tail(&io->entry, &c->doomed);
 	}
-	spin_unlock(&c->lock);
+	spin_unlock_bh(&c->lock);
 }
 
 static void rsvc_chain_failed(struct rail_chain *chain)
@@ -365,7 +370,7 @@ static void rsvc_chain_failed(struct rail_chain *chain)
 }
 
 /**
- * rsvc_io_release_doomed - release what could not be posted as a whole
+ * rsvc_io_release_doomed - release what could not be posted as a whole, and what nobody tells of
  * @c: connection whose queue is drained and that nobody can enter
  */
 void rsvc_io_release_doomed(struct rsvc_conn *c)
@@ -373,11 +378,13 @@ void rsvc_io_release_doomed(struct rsvc_conn *c)
 	struct rsvc_io *io;
 
 	for (;;) {
-		spin_lock(&c->lock);
+		spin_lock_bh(&c->lock);
 		io = list_first_entry_or_null(&c->doomed, struct rsvc_io, entry);
+		if (!io)
+			io = list_first_entry_or_null(&c->quiet, struct rsvc_io, entry);
 		if (io)
 			list_del(&io->entry);
-		spin_unlock(&c->lock);
+		spin_unlock_bh(&c->lock);
 		if (!io)
 			return;
 		io->failed = true;
@@ -388,7 +395,14 @@ void rsvc_io_release_doomed(struct rsvc_conn *c)
 	}
 }
 
-static bool rsvc_io_chains(struct rsvc_io *io)
+/**
+ * rsvc_io_chains - make room for what will be posted
+ * @io: built
+ *
+ * Context: sleeps.
+ * Return: false when there is no memory.
+ */
+bool rsvc_io_chains(struct rsvc_io *io)
 {
 	struct rsvc_conn *c = io->conn;
 	u32 i, chains = 1, n = 0;
@@ -421,9 +435,9 @@ static struct rail_chain *rsvc_io_chain(struct rsvc_io *io, u32 *nr, u32 wrs)
 
 /**
  * rsvc_io_post - post all of it; its end is told by its completion
- * @io: built
+ * @io: built, and rsvc_io_chains() called
  *
- * Context: sleeps, but not for room in the queue; connection entered.
+ * Context: any but irq; connection entered.
  * Return: 0: the caller must not touch it any more. Else nothing was posted and it is the caller's.
  */
 int rsvc_io_post(struct rsvc_io *io)
@@ -434,9 +448,6 @@ int rsvc_io_post(struct rsvc_io *io)
 	u32 i, nr = 0;
 	int err;
 
-	if (!rsvc_io_chains(io))
-		return -ENOMEM;
-
 	for (i = 0; i < io->nr_rw; i++) {
 		chain = rsvc_io_chain(io, &nr, io->rw_wrs[i]);
 		rail_rw_chain(&io->rw[i], c->rail, chain,
@@ -444,7 +455,10 @@ int rsvc_io_post(struct rsvc_io *io)
 	}
 	if (reply) {
 		chain = rsvc_io_chain(io, &nr, 1);
-		rail_chain_add_signalled(chain, &io->wr, &io->cqe);
+		if (io->quiet)
+			rail_chain_add(chain, &io->wr);
+		else
+			rail_chain_add_signalled(chain, &io->wr, &io->cqe);
 	}
 
 	for (i = 0; i < nr; i++) {

@@ -12,10 +12,10 @@
 
 static void rsvc_call_ready(struct rsvc_conn *c, struct rsvc_call *call)
 {
-	spin_lock(&c->lock);
+	spin_lock_bh(&c->lock);
 	list_add_tail(&call->entry, &c->ready);
 	set_bit(XPT_DATA, &c->xprt.xpt_flags);
-	spin_unlock(&c->lock);
+	spin_unlock_bh(&c->lock);
 	svc_xprt_enqueue(&c->xprt);
 }
 
@@ -47,17 +47,48 @@ void rsvc_received(struct rail_cqe *cqe, struct ib_wc *wc)
 	percpu_counter_inc(&rsvc_stats[RSVC_STAT_RECV]);
 	rail_buf_for_cpu(call->buf, wc->byte_len);
 	reason = rail_rpcrdma_decode(call->buf->addr, wc->byte_len, &c->rules, &call->hdr);
-	if (reason)
-		rsvc_refuse(c, call, reason);
+	if (likely(!reason && call->hdr.proc != RAIL_RPCRDMA_ERROR &&
+		   call->hdr.proc != RAIL_RPCRDMA_DONE && call->hdr.dir != RAIL_RPC_REPLY))
+		return rsvc_call_ready(c, call);
+	call->reason = reason;
+	spin_lock_bh(&c->lock);
+	list_add_tail(&call->entry, &c->odd);
+	spin_unlock_bh(&c->lock);
+	queue_work(rsvc_wq, &c->odd_work);
+}
+
+static void rsvc_odd(struct rsvc_conn *c, struct rsvc_call *call)
+{
+	if (call->reason)
+		rsvc_refuse(c, call, call->reason);
 	else if (call->hdr.proc == RAIL_RPCRDMA_ERROR)
 		rsvc_back_error(c, &call->hdr);
 	else if (call->hdr.proc == RAIL_RPCRDMA_DONE)
 		; /* RFC 8166 section 4.2.4: nothing of ours is exposed, so nothing is done */
-	else if (call->hdr.dir == RAIL_RPC_REPLY)
-		rsvc_back_reply(c, call);
 	else
-		return rsvc_call_ready(c, call);
+		rsvc_back_reply(c, call);
 	rsvc_call_post(call);
+}
+
+/**
+ * rsvc_odd_work - see to messages that are no good calls
+ * @work: in the connection
+ */
+void rsvc_odd_work(struct work_struct *work)
+{
+	struct rsvc_conn *c = container_of(work, struct rsvc_conn, odd_work);
+	struct rsvc_call *call;
+
+	for (;;) {
+		spin_lock_bh(&c->lock);
+		call = list_first_entry_or_null(&c->odd, struct rsvc_call, entry);
+		if (call)
+			list_del(&call->entry);
+		spin_unlock_bh(&c->lock);
+		if (!call)
+			return;
+		rsvc_odd(c, call);
+	}
 }
 
 /* ---------------------------------------------------------------- read chunks */
@@ -112,6 +143,53 @@ static void rsvc_lay_out(const struct rsvc_call *call, struct rsvc_layout *lay)
 		};
 }
 
+/*
+ * A pull takes a thread's pages, and the thread that takes over what was pulled has no use for its
+ * own. These become the next pull's: else sunrpc would get as many others, and have them cleared.
+ * They hold what clients wrote, as a thread's pages do between two calls.
+ */
+static struct {
+	spinlock_t lock;	/* @nr, @page */
+	u32 nr;
+	struct page *page[RSVC_SPARE_PAGES];
+} rsvc_spare = { .lock = __SPIN_LOCK_UNLOCKED(rsvc_spare.lock) };
+
+static u32 rsvc_spare_take(struct page **pages, u32 n)
+{
+	spin_lock(&rsvc_spare.lock);
+	n = min(n, rsvc_spare.nr);
+	rsvc_spare.nr -= n;
+	memcpy(pages, &rsvc_spare.page[rsvc_spare.nr], n * sizeof(*pages));
+	spin_unlock(&rsvc_spare.lock);
+	return n;
+}
+
+/* Those taken are no longer in @pages. */
+static void rsvc_spare_give(struct page **pages, u32 n)
+{
+	u32 i;
+
+	spin_lock(&rsvc_spare.lock);
+	for (i = 0; i < n && rsvc_spare.nr < RSVC_SPARE_PAGES; i++) {
+		if (!pages[i] || page_count(pages[i]) != 1)
+			continue;
+		rsvc_spare.page[rsvc_spare.nr++] = pages[i];
+		pages[i] = NULL;
+	}
+	spin_unlock(&rsvc_spare.lock);
+}
+
+/**
+ * rsvc_spare_free - no more pulls for now: free the pages kept for them
+ */
+void rsvc_spare_free(void)
+{
+	spin_lock(&rsvc_spare.lock);
+	while (rsvc_spare.nr)
+		put_page(rsvc_spare.page[--rsvc_spare.nr]);
+	spin_unlock(&rsvc_spare.lock);
+}
+
 static int rsvc_pull_chunk(struct rsvc_io *io, const struct rsvc_layout *lay, u32 nth)
 {
 	const struct rsvc_call *call = io->call;
@@ -139,17 +217,18 @@ static int rsvc_pull_chunk(struct rsvc_io *io, const struct rsvc_layout *lay, u3
 static int rsvc_pull_build(struct svc_rqst *rqstp, struct rsvc_io *io,
 			   const struct rsvc_layout *lay)
 {
-	u32 i;
+	u32 i, spare;
 	int err;
 
 	if (!rsvc_io_room(io, lay->pages, io->call->hdr.lists.nr_read_segs))
 		return -ENOMEM;
-	for (i = 0; i < lay->pages; i++) {
-		io->pages[i] = rqstp->rq_pages[i];
+	spare = rsvc_spare_take(io->pages, lay->pages);
+	for (i = 0; i < lay->pages - spare; i++) {
+		io->pages[spare + i] = rqstp->rq_pages[i];
 		rqstp->rq_pages[i] = NULL;
 	}
 	io->nr_pages = lay->pages;
-	rail_svc_took_pages(rqstp, lay->pages);
+	rail_svc_took_pages(rqstp, lay->pages - spare);
 	io->split = lay->split;
 	io->base_pages = lay->base_pages;
 	for (i = 0; i < lay->nr; i++) {
@@ -179,19 +258,19 @@ static int rsvc_pull(struct svc_rqst *rqstp, struct rsvc_conn *c, struct rsvc_ca
 		return -ENOMEM;
 	}
 	io->call = call;
-	spin_lock(&c->lock);
+	spin_lock_bh(&c->lock);
 	others = c->pulls++;
-	spin_unlock(&c->lock);
+	spin_unlock_bh(&c->lock);
 	call->pull = io;
 	err = rsvc_pull_build(rqstp, io, &lay);
 	if (!err) {
 		percpu_counter_add(&rsvc_stats[RSVC_STAT_READ], io->nr_rw);
-		err = rsvc_io_post(io);
+		err = rsvc_io_chains(io) ? rsvc_io_post(io) : -ENOMEM;
 	}
 	if (err) {
 		call->pull = NULL;
 		rsvc_io_put(io);
-		spin_lock(&c->lock);
+		spin_lock_bh(&c->lock);
 		c->pulls--;
 		if (err == -EAGAIN && others) {
 			/* The device's regions are in use; by pulls that will end. */
@@ -202,7 +281,7 @@ static int rsvc_pull(struct svc_rqst *rqstp, struct rsvc_conn *c, struct rsvc_ca
 		} else if (err == -EAGAIN) {
 			err = -EMSGSIZE;
 		}
-		spin_unlock(&c->lock);
+		spin_unlock_bh(&c->lock);
 	}
 	rsvc_leave(c);
 	return err;
@@ -218,12 +297,12 @@ void rsvc_pull_done(struct rsvc_io *io)
 	struct rsvc_call *call = io->call;
 
 	rsvc_io_unmap(io);
-	spin_lock(&c->lock);
+	spin_lock_bh(&c->lock);
 	c->pulls--;
 	c->starved = false;
 	list_add_tail(&call->entry, &c->pulled);
 	set_bit(XPT_DATA, &c->xprt.xpt_flags);
-	spin_unlock(&c->lock);
+	spin_unlock_bh(&c->lock);
 	svc_xprt_enqueue(&c->xprt);
 }
 
@@ -308,14 +387,11 @@ static void rsvc_arg_pulled(struct svc_rqst *rqstp, struct rsvc_call *call)
 	u32 i;
 
 	rsvc_lay_out(call, &lay);
-	for (i = 0; i < io->nr_pages; i++) {
-		if (rqstp->rq_pages[i])
-			put_page(rqstp->rq_pages[i]);
-		rqstp->rq_pages[i] = io->pages[i];
-		io->pages[i] = NULL;
-	}
+	for (i = 0; i < io->nr_pages; i++)
+		swap(rqstp->rq_pages[i], io->pages[i]);
 	rail_svc_arg_pages(rqstp, io->nr_pages);
 	call->pull = NULL;
+	rsvc_spare_give(io->pages, io->nr_pages);
 	rsvc_io_put(io);
 	if (lay.split)
 		rsvc_arg_split(rqstp, call, &lay);
@@ -328,15 +404,16 @@ static struct rsvc_call *rsvc_next_call(struct rsvc_conn *c)
 {
 	struct rsvc_call *call;
 
-	spin_lock(&c->lock);
+	spin_lock_bh(&c->lock);
 	call = list_first_entry_or_null(&c->pulled, struct rsvc_call, entry);
 	if (!call)
 		call = list_first_entry_or_null(&c->ready, struct rsvc_call, entry);
 	if (call)
 		list_del(&call->entry);
-	else
+	/* After the last one no other thread need be woken to find nothing. */
+	if (list_empty(&c->pulled) && list_empty(&c->ready))
 		clear_bit(XPT_DATA, &c->xprt.xpt_flags);
-	spin_unlock(&c->lock);
+	spin_unlock_bh(&c->lock);
 	return call;
 }
 

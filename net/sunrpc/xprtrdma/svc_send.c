@@ -100,9 +100,16 @@ static void rsvc_reply_drop(struct rsvc_io *io)
 void rsvc_reply_done(struct rsvc_io *io)
 {
 	struct rsvc_conn *c = io->conn;
+	struct rsvc_io *rider, *next;
+	int n = 1;
 
+	list_for_each_entry_safe(rider, next, &io->riders, entry) {
+		rsvc_io_put(rider);
+		n++;
+	}
+	INIT_LIST_HEAD(&io->riders);
 	rsvc_io_put(io);
-	if (atomic_fetch_dec(&c->unsent) >= c->max_unsent) {
+	if (atomic_fetch_sub(n, &c->unsent) >= c->max_unsent) {
 		percpu_counter_inc(&rsvc_stats[RSVC_STAT_SQ_STARVE]);
 		svc_xprt_enqueue(&c->xprt);
 	}
@@ -112,13 +119,15 @@ void rsvc_reply_done(struct rsvc_io *io)
  * rsvc_reply_post - send it
  * @io: built
  * @head_len: bytes in io->head
+ * @quiet: the device is at nothing but io->head
  *
  * Context: connection entered.
  * Return: 0, or an error; then it is gone all the same.
  */
-int rsvc_reply_post(struct rsvc_io *io, u32 head_len)
+int rsvc_reply_post(struct rsvc_io *io, u32 head_len, bool quiet)
 {
 	struct rsvc_conn *c = io->conn;
+	bool alone;
 	int err;
 
 	/* Else rsvc_gather() has seen to it, and behind the first entry there is more. */
@@ -126,7 +135,41 @@ int rsvc_reply_post(struct rsvc_io *io, u32 head_len)
 		io->sge[0].length = head_len;
 	ib_dma_sync_single_for_device(c->dev->ib, io->head_dma, head_len, DMA_TO_DEVICE);
 	io->wr.num_sge = io->nr_sge;
+	if (!rsvc_io_chains(io)) {
+		rsvc_reply_drop(io);
+		return -ENOMEM;
+	}
+
+	spin_lock_bh(&c->lock);
+	quiet &= c->nr_quiet + 1 < RSVC_SIGNAL_EVERY;
+	io->quiet = quiet;
+	if (!quiet) {
+		list_splice_init(&c->quiet, &io->riders);
+		c->nr_quiet = 0;
+	}
+	spin_unlock_bh(&c->lock);
+
+	/*
+	 * A software device works in a softirq that the post raises: here and now, unless other
+	 * calls wait for a thread. Then the replies gather, and it is ksoftirqd's work.
+	 */
+	alone = !test_bit(XPT_DATA, &c->xprt.xpt_flags);
+	if (alone)
+		local_bh_disable();
 	err = rsvc_io_post(io);
+	if (alone)
+		local_bh_enable();
+	if (!err && !quiet)
+		return 0;
+	spin_lock_bh(&c->lock);
+	if (quiet && !err) {
+		/* Only now: whoever takes it along has to be posted after it. */
+		list_add_tail(&io->entry, &c->quiet);
+		c->nr_quiet++;
+	} else if (!quiet) {
+		list_splice_init(&io->riders, &c->quiet);
+	}
+	spin_unlock_bh(&c->lock);
 	if (err)
 		rsvc_reply_drop(io);
 	return err;
@@ -169,7 +212,7 @@ void rsvc_send_error(struct rsvc_conn *c, const struct rail_rpcrdma_hdr *hdr,
 						  RAIL_RPCRDMA_VERSION);
 		else
 			rail_rpcrdma_enc_err_chunk(&enc, hdr->xid, grant);
-		rsvc_reply_post(io, rail_rpcrdma_enc_finish(&enc));
+		rsvc_reply_post(io, rail_rpcrdma_enc_finish(&enc), false);
 	}
 	rsvc_leave(c);
 }
@@ -434,6 +477,21 @@ static void rsvc_invalidate(struct rsvc_io *io, const struct rsvc_call *call,
 }
 
 /*
+ * A page of the thread's own that the page cache's took the place of: sunrpc would free it and get
+ * another one.
+ */
+static struct page *rsvc_own_page(struct svc_rqst *rqstp)
+{
+	struct page *page = rail_svc_replaced(rqstp);
+
+	if (page && (page_count(page) != 1 || PageCompound(page) || page->mapping)) {
+		put_page(page);
+		page = NULL;
+	}
+	return page;
+}
+
+/*
  * Whose the reply's pages are from now on. What the device is at goes with the reply; without
  * @hold that is nothing. The first page, with head and tail in it, the thread keeps where it can:
  * to get another one, and to have it cleared, costs as much as all the rest of a small reply. The
@@ -457,6 +515,8 @@ static void rsvc_part_pages(struct svc_rqst *rqstp, struct rsvc_io *io, bool hol
 				io->pages[io->nr_pages++] = *pp;
 			*pp = NULL;
 		}
+		while (n && (first[n - 1] = rsvc_own_page(rqstp)))
+			n--;
 		rail_svc_left_pages(rqstp, 0, n);
 	} else {
 		rail_svc_left_pages(rqstp, n, 0);
@@ -516,7 +576,7 @@ static int rsvc_reply(struct svc_rqst *rqstp, struct rsvc_conn *c, struct rsvc_c
 	/* The buffer takes another call before the client can know that it may make one. */
 	rqstp->rq_xprt_ctxt = NULL;
 	rsvc_call_post(call);
-	return rsvc_reply_post(io, head_len);
+	return rsvc_reply_post(io, head_len, !hold);
 
 drop:
 	rsvc_reply_drop(io);
