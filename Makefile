@@ -80,7 +80,7 @@ help:
 	@echo '  make clean        remove build/'
 	@echo
 	@echo 'Tools'
-	@echo '  make tools          build railctl, its man page and completion in build/tools'
+	@echo '  make tools          build railctl and its man page in build/tools'
 	@echo '  make install-tools  install them under PREFIX (/usr/local; as root; DESTDIR= for packages)'
 	@echo
 	@echo 'Packages'
