@@ -162,9 +162,9 @@ def test_killed(hosts: Hosts) -> None:
         while outstanding(client) != ["0"]:
             assert time.monotonic() < end, outstanding(client)
             time.sleep(0.2)
-        # That it was so there must have been some, and none that took the connection along.
+        # That it was so there must have been some. A connection may have been lost with them, if the
+        # server was about to write what nobody wanted any more.
         assert word(mount, BAD_REPLIES) > bad
-        assert word(mount, CONNECTS) == 1
         mount.umount()
 
 
