@@ -36,6 +36,8 @@ def served(cluster: Cluster, lease: int = 0) -> Iterator[NfsServer]:
     unload(*cluster)
 
 
+@pytest.mark.kernels("stock-6.1", "test-7")
+@pytest.mark.soak("test-7")
 def test_data(hosts: Hosts) -> None:
     """What is written is what is there, and a delegation comes back when it is asked for."""
     cluster = hosts(2)
