@@ -12,6 +12,8 @@
 /* Calls a thread can be expected to keep up with. */
 #define RSVC_CALLS_PER_THREAD	8
 #define RSVC_FEW_CALLS		32
+/* Quiet replies alone never use up what may be unsent: that is twice the calls. */
+static_assert(RSVC_SIGNAL_EVERY <= 2 * RSVC_MIN_CALLS);
 
 /* Connections there are. */
 static atomic_t rsvc_conns;
