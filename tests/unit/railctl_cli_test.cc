@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli.h"
+#include "command_test.h"
 #include "error.h"
 #include "fake_root.h"
 #include "text.h"
@@ -20,7 +20,7 @@ namespace
 
 using Json = nlohmann::json;
 
-class Cli : public testing::Test
+class Cli : public CommandTest
 {
 protected:
 	Cli()
@@ -41,17 +41,6 @@ protected:
 		root_.AddRdma("rxe_eth0", "eth0");
 	}
 
-	int Run(const std::vector<std::string> &args, const Terminal &terminal = {})
-	{
-		std::ostringstream out;
-		std::ostringstream err;
-		const int status = rail::ctl::Run(args, terminal, out, err, &root_);
-
-		out_ = out.str();
-		err_ = err.str();
-		return status;
-	}
-
 	Json RunJson(std::vector<std::string> args)
 	{
 		args.emplace_back("--json");
@@ -69,10 +58,6 @@ protected:
 			names.push_back(line.substr(0, line.find('\t')));
 		return names;
 	}
-
-	FakeRoot root_;
-	std::string out_;
-	std::string err_;
 };
 
 using Strings = std::vector<std::string>;

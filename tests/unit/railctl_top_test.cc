@@ -5,9 +5,8 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <sstream>
 
-#include "cli.h"
+#include "command_test.h"
 #include "fake_root.h"
 #include "text.h"
 #include "top.h"
@@ -18,7 +17,7 @@ namespace rail::ctl
 namespace
 {
 
-class Live : public testing::Test
+class Live : public CommandTest
 {
 protected:
 	Live()
@@ -46,17 +45,6 @@ protected:
 		root_.File("/sys/block/rnbd0/inflight", fmt::format("  {}  1\n", in_flight));
 	}
 
-	int Run(const std::vector<std::string> &args, const Terminal &terminal = {})
-	{
-		std::ostringstream out;
-		std::ostringstream err;
-		const int status = rail::ctl::Run(args, terminal, out, err, &root_);
-
-		out_ = out.str();
-		err_ = err.str();
-		return status;
-	}
-
 	// The line of the output that begins with a word, its words.
 	std::vector<std::string> Line(const std::string &word)
 	{
@@ -66,10 +54,6 @@ protected:
 		ADD_FAILURE() << "no line " << word << " in:\n" << out_;
 		return {};
 	}
-
-	FakeRoot root_;
-	std::string out_;
-	std::string err_;
 };
 
 Histogram Of(std::vector<std::pair<std::uint64_t, std::uint64_t>> buckets)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
@@ -87,6 +88,13 @@ def _pool(kernel: str) -> Iterator[Pool]:
         print(note)
     if pool.faults:
         pytest.fail("\n\n".join(pool.faults), pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def railctl_built() -> None:
+    """railctl is in kernels.TOOLS."""
+    subprocess.run([kernels.TOP / "scripts" / "tools", "build"], check=True, timeout=900,
+                   stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ A block of commands belongs to the host that a comment before it names: ".. run:
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -18,16 +17,10 @@ from rnbdrig import Client, Server
 
 Hosts = Callable[..., Cluster]
 
-pytestmark = pytest.mark.kernels("stock-6.1")
+pytestmark = [pytest.mark.kernels("stock-6.1"), pytest.mark.usefixtures("railctl_built")]
 
-TOOLS = kernels.TOP / "build" / "tools"
+TOOLS = kernels.TOOLS
 BLOCK = re.compile(r"^\.\. run: (\S+)\n\n::\n\n((?:    .*\n|\n)+)", re.M)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def program() -> None:
-    subprocess.run([kernels.TOP / "scripts" / "tools", "build"], check=True, timeout=900,
-                   stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture

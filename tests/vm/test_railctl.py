@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,9 +14,9 @@ from rnbdrig import Client, Server
 
 Hosts = Callable[..., Cluster]
 
-pytestmark = pytest.mark.kernels("stock-6.1")
+pytestmark = [pytest.mark.kernels("stock-6.1"), pytest.mark.usefixtures("railctl_built")]
 
-PROGRAM = kernels.TOP / "build" / "tools" / "railctl"
+PROGRAM = kernels.TOOLS / "railctl"
 # Exit statuses, as the manual has them.
 REFUSED, UNKNOWN, NOT_LOADED, IN_USE, FOUND, EXISTS = 1, 3, 5, 6, 8, 9
 
@@ -38,12 +37,6 @@ class Tool:
         said: dict[str, Any] = json.loads(self("--json", *args, status=status))
         assert said["schema"] == 1
         return said
-
-
-@pytest.fixture(scope="module", autouse=True)
-def program() -> None:
-    subprocess.run([kernels.TOP / "scripts" / "tools", "build"], check=True, timeout=900,
-                   stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture

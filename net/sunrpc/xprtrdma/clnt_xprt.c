@@ -353,8 +353,8 @@ static struct rpc_xprt *clnt_setup(struct xprt_create *args)
 static unsigned int clnt_slots = 128;
 static unsigned int clnt_slots_min = RPC_MIN_SLOT_TABLE;
 static unsigned int clnt_slots_max = 16384;
-static unsigned int clnt_inline_read = 5120;
-static unsigned int clnt_inline_write = 5120;
+static unsigned int clnt_inline_read = RAIL_INLINE_SIZE;
+static unsigned int clnt_inline_write = RAIL_INLINE_SIZE;
 static unsigned int clnt_inline_min = RAIL_RPCRDMA_INLINE_DEFAULT;
 static unsigned int clnt_inline_max = 65536;
 static unsigned int clnt_zero;

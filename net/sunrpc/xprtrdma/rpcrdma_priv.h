@@ -8,6 +8,9 @@
 #include <rail/verbs.h>
 #include <rail/wire/rpcrdma.h>
 
+/* Either end's inline size, unless told otherwise: 4 KiB of data and the headers around it. */
+#define RAIL_INLINE_SIZE	5120
+
 /* Client (clnt_xprt.c) and server. The module's init calls each, and its exit in reverse order. */
 int rail_clnt_init(void);
 void rail_clnt_exit(void);

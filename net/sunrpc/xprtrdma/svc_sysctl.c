@@ -11,7 +11,7 @@
 
 /* Most credits a client is granted, and inline size; for connections made from then on. */
 unsigned int rsvc_max_requests = 64;
-unsigned int rsvc_max_req_size = 5120;
+unsigned int rsvc_max_req_size = RAIL_INLINE_SIZE;
 
 /*
  * Known to scripts; how many reads a connection has outstanding, the device and the connection

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[3]
+TOOLS = TOP / "build" / "tools"
 PYTHON = "/usr/bin/python3"
 GUEST_INIT = Path(__file__).with_name("guest_init.sh")
 GUEST_AGENT = Path(__file__).with_name("guest_agent.py")
