@@ -11,6 +11,16 @@ RAIL_CACHE=${RAIL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rail}
 [[ $RAIL_CACHE == /* ]] || RAIL_CACHE=$PWD/$RAIL_CACHE
 export RAIL_CACHE
 
+# Who has a cache is a developer, and compiles the same again and again, in more than one checkout. Compilers go by
+# their own names through ccache, so that neither kbuild nor cmake sees another command.
+if [ -d /usr/lib/ccache ] && [ -w "$RAIL_CACHE" ]; then
+	PATH=/usr/lib/ccache:$PATH
+	export CCACHE_DIR=$RAIL_CACHE/ccache CCACHE_NOHASHDIR=1
+	CCACHE_BASEDIR=$(dirname "$(dirname "${BASH_SOURCE[0]}")")
+	CCACHE_BASEDIR=$(realpath "$CCACHE_BASEDIR")
+	export CCACHE_BASEDIR
+fi
+
 say()  { printf '%s: %s\n' "$PROG" "$*"; }
 warn() { printf '%s: %s\n' "$PROG" "$*" >&2; }
 die()  { warn "$*"; exit 1; }

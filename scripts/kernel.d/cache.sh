@@ -143,7 +143,7 @@ cache_clean_old() {
 
 cache_clean_all() {
 	local part
-	for part in "$RAIL_CACHE"/{kernels,src,ccache,debs,apt,vm,test-7.lines} "$RAIL_CACHE"/build-*; do
+	for part in "$RAIL_CACHE"/{kernels,src,roots,ccache,tidy,debs,apt,vm,test-7.lines} "$RAIL_CACHE"/build-*; do
 		[ -e "$part" ] || continue
 		say "removing $part"
 		rm -rf "$part"
