@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Not green yet: rounds of mapping, and of loading modules. The rounds of mapping pass. After three of
-loading the server's host has 15 MiB less free memory, though slab, per-CPU and vmalloc memory are as before:
-a leak of pages, or something that the kernel keeps?"""
+"""Not seen green yet, for want of a quiet machine: rounds of mapping, and of loading modules. What
+seemed to be lost after rounds of loading was found in the processors' lists of free pages, which
+memory() now counts. Goes to test_rnbd.py."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ pytestmark = [pytest.mark.kernels("stock-6.1", "test-7"), pytest.mark.soak("test
 
 
 def memory(host: Host) -> tuple[int, int]:
-    """KiB of memory that the kernel keeps for itself, and that are in use at all."""
-    text = host.run("sync; echo 3 >/proc/sys/vm/drop_caches; sleep 1; "
-                    "echo 3 >/proc/sys/vm/drop_caches; cat /proc/meminfo").stdout
+    """KiB of memory that the kernel keeps for itself, and that are in use at all. Pages in the
+    processors' own lists, tens of MiB in the end, are free too, and /proc/meminfo does not say so."""
+    lists = "awk '$1 == \"count:\" { n += $2 } END { print \"Lists: \" n * 4 }' /proc/zoneinfo"
+    text = host.run("sync; for i in 1 2; do echo 3 >/proc/sys/vm/drop_caches; sleep 1; done; "
+                    f"cat /proc/meminfo; {lists}").stdout
     info = {line.split(":")[0]: int(line.split()[1]) for line in text.splitlines()}
     return (info["SUnreclaim"] + info["Percpu"] + info["VmallocUsed"] + info["KernelStack"],
-            info["MemTotal"] - info["MemFree"])
+            info["MemTotal"] - info["MemFree"] - info["Lists"])
 
 
-@pytest.mark.timeout(3000 if SOAK else 300)
+@pytest.mark.timeout(3000 if SOAK else 900)
 def test_rounds_end_where_they_began(hosts: Hosts) -> None:
     """A disk is mapped, used and unmapped, and modules are loaded and unloaded, again and again: in
     the end both hosts have the memory and the RDMA objects they had after the first rounds."""
@@ -56,7 +58,7 @@ def test_rounds_end_where_they_began(hosts: Hosts) -> None:
         for host, (kernel, used) in zip((a, b), before, strict=True):
             kernel_now, used_now = memory(host)
             assert kernel_now < kernel + 1024, f"{host.name}, {what}: {kernel} -> {kernel_now}"
-            assert used_now < used + 8192, f"{host.name}, {what}: {used} -> {used_now}"
+            assert used_now < used + 2048, f"{host.name}, {what}: {used} -> {used_now}"
             assert host.run("rdma resource show qp | grep -cv 'type GSI' || :").stdout.strip() == "0"
         if client:
             client.clear()
