@@ -312,9 +312,10 @@ static void rsvc_free_work(struct work_struct *work)
 	if (c->rail) {
 		rail_conn_close(c->rail, 0);
 		rail_conn_wait_closed(c->rail);
+		/* It posts receives, in vain now, so it needs c->rail. */
+		cancel_work_sync(&c->odd_work);
 		rail_conn_put(c->rail);
 	}
-	cancel_work_sync(&c->odd_work);
 	rsvc_free_calls(c);
 	rsvc_io_free_idle(c);
 	if (c->pd)

@@ -88,6 +88,8 @@ void rsvc_odd_work(struct work_struct *work)
 		if (!call)
 			return;
 		rsvc_odd(c, call);
+		/* A client may send them without end. */
+		cond_resched();
 	}
 }
 
