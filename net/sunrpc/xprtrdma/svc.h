@@ -423,7 +423,9 @@ extern struct percpu_counter rsvc_stats[RSVC_NR_STATS];
 extern unsigned int rsvc_max_requests;
 extern unsigned int rsvc_max_req_size;
 
-int rsvc_sysctl_init(void);
+int rsvc_stats_init(void);
+void rsvc_stats_exit(void);
+void rsvc_sysctl_init(void);
 void rsvc_sysctl_exit(void);
 
 #endif /* RAIL_SVC_H */

@@ -247,18 +247,21 @@ int rail_svc_init(void)
 	rsvc_wq = alloc_workqueue("rpcrdma_svc", WQ_UNBOUND, 0);
 	if (!rsvc_wq)
 		return -ENOMEM;
-	err = rsvc_sysctl_init();
+	err = rsvc_stats_init();
 	if (err)
 		goto destroy;
 	err = rsvc_back_init();
 	if (err)
-		goto sysctl;
+		goto stats;
 	err = svc_reg_xprt_class(&rsvc_class);
-	if (!err)
+	if (!err) {
+		/* Whoever has the class has these names too, so they are not what fails first. */
+		rsvc_sysctl_init();
 		return 0;
+	}
 	rsvc_back_exit();
-sysctl:
-	rsvc_sysctl_exit();
+stats:
+	rsvc_stats_exit();
 destroy:
 	destroy_workqueue(rsvc_wq);
 	return err;
@@ -269,9 +272,10 @@ destroy:
  */
 void rail_svc_exit(void)
 {
+	rsvc_sysctl_exit();
 	svc_unreg_xprt_class(&rsvc_class);
 	rsvc_back_exit();
 	/* Connections that were given up and are still being taken down. */
 	destroy_workqueue(rsvc_wq);
-	rsvc_sysctl_exit();
+	rsvc_stats_exit();
 }

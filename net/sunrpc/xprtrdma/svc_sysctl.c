@@ -116,11 +116,11 @@ static struct ctl_table rsvc_table[] = {
 };
 
 /**
- * rsvc_sysctl_init - make the files
+ * rsvc_stats_init - begin to count
  *
  * Return: 0 or an error.
  */
-int rsvc_sysctl_init(void)
+int rsvc_stats_init(void)
 {
 	int i, err;
 
@@ -129,10 +129,7 @@ int rsvc_sysctl_init(void)
 		if (err)
 			goto fail;
 	}
-	rsvc_table_header = register_sysctl("sunrpc/svc_rdma", rsvc_table);
-	if (rsvc_table_header)
-		return 0;
-	err = -ENOMEM;
+	return 0;
 fail:
 	while (i--)
 		percpu_counter_destroy(&rsvc_stats[i]);
@@ -140,13 +137,32 @@ fail:
 }
 
 /**
+ * rsvc_stats_exit - no longer count
+ */
+void rsvc_stats_exit(void)
+{
+	int i;
+
+	for (i = 0; i < RSVC_NR_STATS; i++)
+		percpu_counter_destroy(&rsvc_stats[i]);
+}
+
+/**
+ * rsvc_sysctl_init - make the files
+ *
+ * The transport works without them.
+ */
+void rsvc_sysctl_init(void)
+{
+	rsvc_table_header = register_sysctl("sunrpc/svc_rdma", rsvc_table);
+	if (!rsvc_table_header)
+		pr_warn("rpcrdma: no files in /proc/sys/sunrpc/svc_rdma: limits stay as they are\n");
+}
+
+/**
  * rsvc_sysctl_exit - remove them
  */
 void rsvc_sysctl_exit(void)
 {
-	int i;
-
 	unregister_sysctl_table(rsvc_table_header);
-	for (i = 0; i < RSVC_NR_STATS; i++)
-		percpu_counter_destroy(&rsvc_stats[i]);
 }
