@@ -60,11 +60,12 @@ def agree(server: Host, sums: str, where: str = EXPORT) -> None:
 class Load:
     """Files written and read over and over, each looked at."""
 
-    def __init__(self, host: Host, where: str, seed: int = 1) -> None:
+    def __init__(self, host: Host, where: str, seed: int = 1, *, wait: bool = True) -> None:
         host.run("rm -f /run/stop")
         self.host = host
         self.process = host.start(["/usr/bin/python3", str(FILES), where, str(seed), "--load"])
-        self.more(1)
+        if wait:
+            self.more(1)
 
     def rounds(self) -> int:
         return self.process.stdout.count("round")
@@ -96,7 +97,10 @@ class Mount:
     where: str
 
     def umount(self, *options: str, timeout: float = 60) -> None:
-        self.host.run(["umount", *options, self.where], timeout=timeout)
+        done = self.host.run(["umount", *options, self.where], check=False, timeout=timeout)
+        if done.status:
+            who = self.host.run(["fuser", "-vm", self.where], check=False).stderr
+            raise AssertionError(f"{done.stderr}{who}")
 
     def stats(self) -> str:
         """What /proc/self/mountstats says of it."""

@@ -166,9 +166,16 @@ class Process:
         if self.poll() is not None:
             return
         self._agent.request("kill", cid=self._cid, sig=int(sig))
-        if wait:
-            self._agent.wait_for(lambda: self._status is not None, timeout,
-                                 f"the end of a killed process: {self.command}")
+        if not wait:
+            return
+        self._agent.wait_for(lambda: self._status is not None, timeout,
+                             f"the end of a killed process: {self.command}")
+        # A shell ends at once; what it ran may have to wait for a device, with its files open.
+        end = time.monotonic() + timeout * self._agent.factor
+        while sig == signal.SIGKILL and self._agent.request("left", pid=self.pid):
+            if time.monotonic() > end:
+                raise HostTimeout(f"{self._agent.name}: killed, and not gone: {self.command}")
+            time.sleep(0.05)
 
     def _hang_report(self) -> str:
         try:

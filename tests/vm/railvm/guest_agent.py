@@ -244,6 +244,11 @@ class Agent:
                 pass
         return len(members)
 
+    def op_left(self, pid):
+        """Those of a session that still do something, or have something open."""
+        return [member for member in session_members(pid)
+                if b") Z " not in (read_small(f"/proc/{member}/stat") or b") Z ")]
+
     def op_inspect(self, cid):
         """Where each process of a child's session stands, for the report of a hang."""
         child = self.by_cid.get(cid)
