@@ -84,6 +84,10 @@ def read(offset: int, count: int) -> bytes:
     return struct.pack(">I", 25) + ANONYMOUS + struct.pack(">QI", offset, count)
 
 
+def readdir() -> bytes:
+    return struct.pack(">I", 26) + bytes(16) + struct.pack(">4I", 8000, 8000, 1, 0x10)
+
+
 def readlink() -> bytes:
     return struct.pack(">I", 27)
 

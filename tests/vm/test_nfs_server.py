@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 import rpcpeer
-from nfsrig import EXPORT, Load, NfsServer, agree, unload, work
-from railvm import SOAK, Cluster, Host
+from nfsrig import EXPORT, Load, NfsServer, agree, often, unload, work
+from railvm import Cluster, Host
 from rpcpeer import ERROR, MSG, NOMSG, ROOT, SUCCESS, Peer, Reply, header, seg, words
 
 pytestmark = pytest.mark.kernels("stock-6.1")
@@ -103,7 +103,7 @@ def test_ends(hosts: Hosts) -> None:
         b = server.host
         mount = server.mount(a, "vers=4.1,timeo=50")
         running = Load(a, mount.where)
-        for _ in range(50 if SOAK else 2):
+        for _ in range(often(a, 50, 2)):
             server.kill()
             server.nfsd()
             running.more(timeout=120)
@@ -126,6 +126,19 @@ def nfs_ok(reply: Reply, xid: int, proc: int = MSG) -> bytes:
     assert body[:24] == struct.pack(">I", xid) + SUCCESS, body.hex()
     assert body[24:32] == bytes(8), f"status or tag: {body.hex()}"
     return body[36:]
+
+
+def wait_grace(a: Host, server: NfsServer) -> None:
+    """While somebody might have locks to reclaim nfsd lets nobody read; lockd's time is its own."""
+    server.host.run(f"echo >{EXPORT}/grace")
+    call = rpcpeer.compound(1, ROOT, rpcpeer.lookup("grace"), rpcpeer.read(0, 1))
+    deadline = time.monotonic() + 60 * a.factor
+    while True:
+        answers = Peer(a, server.host.addr()).run("send " + header(1) + call.hex(), "recv 5000")
+        if Reply(answers[2]).body[24:28] == bytes(4):
+            return
+        assert time.monotonic() < deadline, answers
+        time.sleep(0.5)
 
 
 def wire_basics(a: Host, server: NfsServer) -> None:
@@ -325,16 +338,110 @@ def wire_refusals(a: Host, server: NfsServer) -> None:
         assert Reply(after).raw[28:] == struct.pack(">I", 1) + SUCCESS, f"after {name}: {after}"
 
 
+def wire_sizes(a: Host, server: NfsServer) -> None:
+    """A reply goes inline up to what either end said of itself, and no further."""
+    server.host.put(f"{EXPORT}/f", bytes(9000))
+    peer = Peer(a, server.host.addr())
+
+    def ask(priv: str, count: int) -> list[str]:
+        call = rpcpeer.compound(5, ROOT, rpcpeer.lookup("f"), rpcpeer.read(0, count))
+        return peer.run("send " + header(5) + call.hex(), "recv 5000", priv=priv)[2]
+
+    around = len(Reply(ask("", 100)).raw) - 100
+    for priv, most in (("", 1024), ("f6ab0e18 01 01 00 00", 1024), ("f6ab0e18 01 01 ff 03", 4096),
+                       ("f6ab0e18 01 01 04 04", 5120), ("f6ab0e18 01 01 00 ff", 5120),
+                       ("00000000 f6ab0e18 01 00 03 01", 2048)):
+        assert len(Reply(ask(priv, most - around)).raw) == most
+        assert ask(priv, most - around + 4) == ["recv", words(5, 1, 8, ERROR, 2)]
+
+
+def wire_quiet(a: Host, server: NfsServer) -> None:
+    """Small replies, of which nobody is told that they were sent: then others, an error, the end."""
+    b = server.host
+    b.put(f"{EXPORT}/f", bytes(9000))
+    call = "send " + header(5) + rpcpeer.null(5).hex()
+    read = "send " + header(5, writes=[[seg("m", 8000)]]) + rpcpeer.compound(
+        5, ROOT, rpcpeer.lookup("f"), rpcpeer.read(0, 8000)).hex()
+    nonsense = "send " + header(5, 9) + rpcpeer.null(5).hex()
+    peer = Peer(a, b.addr())
+    afters: list[list[str]] = [
+        [], [read, "recv 5000"], [nonsense, "recv 5000"], [call, call, "sleep 50"],
+        # Too long for a receive: the connection fails.
+        ["send " + "00" * 6000, "recv 5000"]]
+    for after in afters:
+        # More than may be unsent, in all.
+        for count in (1, 7, 8) if after else (1, 100):
+            answers = peer.run("mr m 16384", *[call, "recv 5000"] * count, *after)
+            assert all(Reply(answer).raw[28:] == struct.pack(">I", 5) + SUCCESS
+                       for answer in answers[3:2 + 2 * count:2]), answers
+    # Nothing of them is left.
+    deadline = time.monotonic() + 30 * b.factor
+    while (found := b.run("cat /sys/kernel/debug/rail/*/connections | grep -v '^#' || :").stdout):
+        assert time.monotonic() < deadline, found
+        time.sleep(0.2)
+
+
+def wire_secrets(a: Host, server: NfsServer) -> None:
+    """The pages that one client's data came in are used for the next one's: of that it sees nothing."""
+    b = server.host
+    secret = b"never" * 13200
+    b.run(f": >{EXPORT}/s; chmod 666 {EXPORT}/s; : >{EXPORT}/e; truncate -s 70001 {EXPORT}/e; "
+          f"mkdir {EXPORT}/d; touch {EXPORT}/d/x")
+    call = rpcpeer.compound(5, ROOT, rpcpeer.lookup("s"), rpcpeer.write_head(0, len(secret)))
+    one = Peer(a, b.addr())
+    commands = [f"mr m {len(secret)} {secret.hex()}"]
+    for xid in range(10, 18):
+        commands += ["send " + header(xid, reads=[(len(call), seg("m", len(secret)))])
+                     + struct.pack(">I", xid).hex() + call[4:].hex(), "recv 5000"]
+    for xid, answer in enumerate(one.run(*commands)[3::2], 10):
+        nfs_ok(Reply(answer), xid)
+    assert b.get(f"{EXPORT}/s") == secret
+
+    other = Peer(a, b.addr())
+    for ops, lists in (
+            ([rpcpeer.lookup("s"), rpcpeer.read(0, 100000)], {"writes": [[seg("w", 100000)]]}),
+            ([rpcpeer.lookup("e"), rpcpeer.read(0, 100000)], {"writes": [[seg("w", 100000)]]}),
+            ([rpcpeer.lookup("e"), rpcpeer.read(1, 69999)], {"reply": [seg("r", 100000)]}),
+            ([rpcpeer.lookup("e"), rpcpeer.read(70000, 2000)], {}),
+            ([rpcpeer.lookup("d"), rpcpeer.readdir()], {"reply": [seg("r", 100000)]})):
+        answers = other.run("mr w 100000", "mr r 100000",
+                            "send " + header(7, **lists)  # type: ignore[arg-type]
+                            + rpcpeer.compound(7, ROOT, *ops).hex(), "recv 5000",
+                            "dump w 0 100000", "dump r 0 100000")
+        reply = Reply(answers[4])
+        got = [reply.raw, *(bytes.fromhex(answer[1]) for answer in answers[5:])]
+        seen = any(b"never"[i:] + b"never"[:i] in part for part in got for i in range(5))
+        assert seen == (ops[0] == rpcpeer.lookup("s"))
+        # And nothing at all lies behind what the lists say was written.
+        for part, sizes in zip(got[1:], (reply.lengths(), [[s[1] for s in reply.reply or []]])):
+            written = sum(sum(chunk) for chunk in sizes)
+            assert part[written:] == b"\xee" * (len(part) - written)
+
+
 @REFUSED
 def test_wire(hosts: Hosts) -> None:
     """Every list there is, right and wrong, and what is answered, byte by byte."""
     with serving(hosts) as (a, server):
+        wait_grace(a, server)
         for part in (wire_basics, wire_results, wire_arguments, wire_refusals):
             part(a, server)
 
 
 @pytest.mark.soak
+@REFUSED
+@pytest.mark.allow_log(r"^rail: ip:")
+@pytest.mark.kernels("stock-6.1", "test-7")
+def test_wire_more(hosts: Hosts) -> None:
+    """Sizes, quiet replies, and pages that are used again."""
+    with serving(hosts) as (a, server):
+        wait_grace(a, server)
+        for part in (wire_sizes, wire_quiet, wire_secrets):
+            part(a, server)
+
+
+@pytest.mark.soak
 @pytest.mark.allow_log(r"^(rpcrdma: client|rail: ip:)")
+@pytest.mark.kernels("stock-6.1", "test-7")
 def test_wire_hostile(hosts: Hosts) -> None:
     """Keys that are none, and messages too long, end their own connection and nothing else."""
     with serving(hosts) as (a, server):
@@ -351,9 +458,13 @@ def test_wire_hostile(hosts: Hosts) -> None:
                      header(5, reply=[bad]) + rpcpeer.compound(
                          5, ROOT, rpcpeer.lookup("h"), rpcpeer.read(0, 4000)).hex(),
                      "00" * 6000):
-            for _ in range(3 if SOAK else 1):
+            for _ in range(often(a, 3, 1)):
                 answers = peer.run("send " + text, "recv 5000")
                 assert answers[2] == ["gone"] or answers[1][0] == "failed", answers
+        # Nothing but what is no call, and gone before it has been looked at.
+        for text in (words(5, 1, 8, 3), words(5, 1, 8, 4, 2), header(5, 9),
+                     header(5) + words(5, 1) + "00" * 16):
+            peer.run(*["send " + text] * 40)
         # Asks, and takes no answers: sends more than its credits allow, and goes.
         peer.run(*["send " + header(5) + rpcpeer.null(5).hex()] * 40)
         honest.more(1)
