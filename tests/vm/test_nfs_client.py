@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from nfsrig import EXPORT, Load, Mount, NfsServer, agree, unload, work
+from nfsrig import EXPORT, PORT, Load, Mount, NfsServer, agree, unload, work
+from peerprog import Program
 from railvm import SOAK, Cluster, CommandFailed, Host
+from rpcpeer import SUCCESS, words
 
 Hosts = Callable[..., Cluster]
 
@@ -20,6 +22,7 @@ SLOW_SERVER = pytest.mark.allow_log(r"nfs: server .* (not responding|OK)")
 VERSIONS = ["vers=3", "vers=4.0", "vers=4.1", "vers=4.2"]
 # Number of a word of the "xprt: rdma" line: what mountstats(8) reads.
 CONNECTS, READ_SEGS, WRITE_SEGS, REPLY_SEGS, BAD_REPLIES, LONG_CALLS = 3, 11, 12, 13, 20, 21
+LOCAL_INVALS = 25
 # Settings of ours below /proc/sys/sunrpc.
 INLINE = ("rdma_max_inline_read", "rdma_max_inline_write")
 
@@ -88,6 +91,24 @@ def test_inline_sizes(hosts: Hosts) -> None:
             assert bool(word(mount, LONG_CALLS)) == (inline == 1024)
             mount.umount()
         set_inline(client, 5120)
+
+
+@pytest.mark.soak
+def test_peer_sizes(hosts: Hosts) -> None:
+    """Ours and another inline size at the server: the smaller one holds, in either direction."""
+    cluster = ours(hosts)
+    size = "/proc/sys/sunrpc/svc_rdma/max_req_size"
+    with served(cluster, lease=90) as server:
+        client, b = cluster
+        before = b.read(size)
+        for seed, (theirs, version) in enumerate(((4096, "vers=3"), (4096, "vers=4.2"),
+                                                  (16384, "vers=3"), (16384, "vers=4.2"))):
+            b.write(size, str(theirs))
+            mount = server.mount(client, version)
+            agree(b, work(client, mount.where, str(seed)))
+            assert word(mount, CONNECTS) == 1
+            mount.umount()
+        b.write(size, before)
 
 
 @pytest.mark.soak
@@ -274,3 +295,76 @@ def test_again_and_again(hosts: Hosts) -> None:
             if i % 4 == 3:
                 unload(client)
                 load(client)
+
+
+@pytest.mark.soak
+@pytest.mark.allow_log(r"rpcrdma: another module provides")
+def test_class_taken(hosts: Hosts) -> None:
+    """Beside another module with the class ours refuses to load, and says why."""
+    client = ours(hosts)[0]
+    load(client)
+    client.run("rmmod rpcrdma")
+    where = "/lib/modules/$(uname -r)"
+    mine = client.run(f"find -L {where}/updates -name rpcrdma.ko").stdout.strip()
+    # The kernel takes no two modules of a name.
+    client.put("/run/other.ko", client.get(mine).replace(b"rpcrdma\0", b"rpcrdmz\0"))
+    for other in (f"$(find -L {where}/kernel/net/sunrpc -name 'rpcrdma.ko*')", mine):
+        client.run(f"insmod {other}")
+        mark = client.log_mark()
+        assert "File exists" in client.run("insmod /run/other.ko", check=False).stderr
+        client.wait_log("another module provides", since=mark)
+        client.run("rmmod rpcrdma")
+    client.run("insmod /run/other.ko; rmmod rpcrdmz; rm /run/other.ko")
+    client.run(["insmod", mine])
+    unload(client)
+
+
+# What a rogue server says once it has answered the first call, all in answer to the second. {xid} is
+# that one's. After each the client must go on, or give up, of itself.
+NO_LISTS = words(0, 0, 0)
+NULL_REPLY = "{xid}" + words(1, 8, 0) + NO_LISTS + "{xid}" + SUCCESS.hex()
+ROGUE: dict[str, list[str]] = {
+    "garbage, then ERR_CHUNK": [
+        words(1, 1), words(77, 1, 0, 0) + NO_LISTS + words(77) + SUCCESS.hex(),
+        words(77, 1, 8, 3), words(77, 1, 8, 4, 2), words(77, 1, 8, 9), "ff" * 60,
+        # A call in the reverse direction that nobody has asked for.
+        words(78, 1, 8, 0) + NO_LISTS + words(78, 0, 2, 0x40000000, 1, 0, 0, 0, 0, 0),
+        "{xid}" + words(1, 0, 4, 2)],
+    "ERR_VERS": ["{xid}" + words(1, 8, 4, 1, 2, 3)],
+    "another version": ["{xid}" + words(2, 8, 0) + NO_LISTS + "{xid}" + SUCCESS.hex()],
+    "a write chunk not offered": [
+        "{xid}" + words(1, 8, 0, 0, 1, 1, 1, 2, 3, 4, 0, 0) + "{xid}" + SUCCESS.hex()],
+    "a reply chunk not offered": ["{xid}" + words(1, 8, 1, 0, 0, 1, 1, 1, 100, 3, 4)],
+    "a reply cut off": ["{xid}" + words(1, 0xffffffff, 0) + NO_LISTS + "{xid}" + words(1)],
+    "a reverse call with chunks": [
+        words(78, 1, 8, 0, 1, 40, 1, 4, 0, 0, 0, 0, 0)
+        + words(78, 0, 2, 0x40000000, 1, 0, 0, 0, 0, 0)],
+    "too long": ["00" * 6000],
+    "silence": [],
+}
+
+
+@pytest.mark.soak
+@pytest.mark.allow_log(r"rpcrdma: |rail: |NFS: |nfs: server")
+@pytest.mark.timeout(600)
+def test_rogue_server(hosts: Hosts) -> None:
+    """Whatever a server answers, a mount fails and is done with."""
+    client, rogue = ours(hosts)
+    load(client)
+    program = Program(rogue, "rpcrdma_peer")
+    client.run("mkdir -p /mnt/nfs")
+    for name, messages in ROGUE.items():
+        script = [f"listen {PORT}", "accept f6ab0e18 01 01 03 03", "recv 20000",
+                  "send " + NULL_REPLY, "recv 20000", *("send " + text for text in messages),
+                  "recv 500", "close", ""]
+        peer = rogue.start([program.path], data="\n".join(script).encode())
+        peer.wait_output("listening", timeout=20)
+        mounted = client.run(["timeout", "60", "mount", "-t", "nfs", "-o",
+                              f"proto=rdma,port={PORT},vers=4.1,soft,timeo=10,retrans=1,retry=0",
+                              f"{rogue.addr()}:/", "/mnt/nfs"], check=False, timeout=80)
+        peer.wait(timeout=30)
+        assert mounted.status not in (0, 124), f"{name}: {mounted}"
+        assert "accepted" in peer.stdout, f"{name}: {peer.stdout}"
+        if "reverse" in name:
+            assert f"recv {words(78, 1, 32, 4, 2)}" in peer.stdout, peer.stdout
+    unload(client)
