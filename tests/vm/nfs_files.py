@@ -7,6 +7,7 @@ whether what comes back is what went.
     nfs_files.py DIR SEED --load     over and over: "round N" after each, until /run/stop is there
     nfs_files.py DIR --make COUNT    make so many files in a new directory
     nfs_files.py DIR --list COUNT    find those, and no others
+    nfs_files.py FILE --mix COUNT    so many random writes, reads, cuts and holes
     nfs_files.py FILE --acl COUNT    give it an ACL of so many users, and read that back
     nfs_files.py FILE --xattr BYTES  give it a user attribute of that size, and read that back
 """
@@ -125,6 +126,66 @@ def names(top: str) -> None:
     os.rmdir(where)
 
 
+def mix(path: str, count: int, most: int = 300000) -> None:
+    """Against a copy in memory, as fsx(8) does."""
+    rand = random.Random(count)
+    model = bytearray()
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    straight = os.open(path, os.O_RDWR | os.O_DIRECT)
+    memory = mmap.mmap(-1, most)
+    for step in range(count):
+        at, size = rand.randrange(most), rand.randrange(1, 1 << rand.randrange(1, 18))
+        size = min(size, most - at)
+        # One after the other: who mixes them may get old data, by TCP too (Linux 6.1).
+        if step == count // 2:
+            os.fsync(fd)
+            forget()
+        what = rand.choice(("write", "write", "mapped", "cut", "hole", "forget", "sync")
+                           + ("read",) * 4 if step < count // 2 else
+                           ("direct", "direct", "cut", "hole", "read direct", "read direct"))
+        data = rand.randbytes(size)
+        if what in ("write", "direct", "mapped"):
+            model.extend(bytes(max(0, at + size - len(model))))
+            model[at:at + size] = data
+        if what == "write":
+            os.pwrite(fd, data, at)
+        elif what == "direct":
+            memory[:size] = data
+            if os.pwritev(straight, [memoryview(memory)[:size]], at) != size:
+                raise SystemExit(f"step {step}: short write")
+        elif what == "mapped":
+            os.ftruncate(fd, len(model))
+            with mmap.mmap(fd, len(model)) as view:
+                view[at:at + size] = data
+        elif what == "cut":
+            del model[at:]
+            model.extend(bytes(at - len(model)))
+            os.ftruncate(fd, at)
+        elif what == "hole" and at < len(model):
+            size = min(size, len(model) - at)
+            # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE; before NFS 4.2 there are none.
+            if not libc.fallocate(fd, 3, ctypes.c_long(at), ctypes.c_long(size)):
+                model[at:at + size] = bytes(size)
+        elif what == "forget":
+            forget()
+        elif what == "sync":
+            os.fsync(fd)
+        elif what.startswith("read"):
+            got = os.pread(fd, size, at)
+            if what == "read direct":
+                got = bytes(memory[:os.preadv(straight, [memoryview(memory)[:size]], at)])
+            if got != model[at:at + size]:
+                wrong = next((i for i, (a, b) in enumerate(zip(got, model[at:at + size])) if a != b),
+                             None)
+                raise SystemExit(f"step {step}: {what} of {size} at {at} of {len(model)}: "
+                                 f"{len(got)} bytes, first wrong one at {wrong}")
+    os.fsync(fd)
+    forget()
+    same(path, bytes(model))
+    print(os.path.basename(path), hashlib.sha256(model).hexdigest())
+
+
 def acl(path: str, count: int) -> None:
     def entry(tag: int, who: int = 0xffffffff) -> bytes:
         return struct.pack("<HHI", tag, 4, who)
@@ -168,6 +229,8 @@ def load(top: str, seed: int) -> None:
 def main(path: str, *rest: str) -> None:
     if rest[:1] == ("--acl",):
         acl(path, int(rest[1]))
+    elif rest[:1] == ("--mix",):
+        mix(path, int(rest[1]))
     elif rest[:1] == ("--make",):
         make(path, int(rest[1]))
     elif rest[:1] == ("--list",):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -11,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from nfsrig import EXPORT, Load, NfsServer, agree, unload, work
-from railvm import SOAK, Cluster, kernels
+from nfsrig import EXPORT, Load, NfsServer, agree, often, unload, work
+from railvm import SOAK, Cluster, Host, kernels
 from test_nfs_client import CONNECTS, READ_SEGS, REPLY_SEGS, WRITE_SEGS, wait_connects, word
 
 pytestmark = pytest.mark.kernels("stock-6.1")
@@ -60,9 +61,10 @@ def test_data(hosts: Hosts) -> None:
         mount.umount()
 
 
+@pytest.mark.kernels("stock-6.1", "test-7")
 @pytest.mark.soak
 @SLOW_SERVER
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1200 if SOAK else 300)
 def test_faults(hosts: Hosts) -> None:
     """The link, either device and nfsd fail under load; the data is right, and all is freed."""
     cluster = hosts(2)
@@ -70,7 +72,7 @@ def test_faults(hosts: Hosts) -> None:
         a = cluster[0]
         mount = server.mount(a, "vers=4.1")
         running = Load(a, mount.where)
-        for _ in range(10 if SOAK else 1):
+        for _ in range(often(a, 10, 1)):
             cluster.link(0).cut()
             time.sleep(5)
             cluster.link(0).restore()
@@ -140,15 +142,61 @@ def test_tree(hosts: Hosts) -> None:
             mount.umount()
 
 
+def make_disk(b: Host) -> None:
+    """What tmpfs of this kernel cannot: attributes, and to be frozen."""
+    b.run(f"modprobe -a loop ext4; mkdir -p {EXPORT} /run/disk; mount -t tmpfs tmpfs /run/disk; "
+          f"truncate -s 64M /run/disk/image; mkfs.ext4 -q -O ea_inode /run/disk/image; "
+          f"mount -o loop /run/disk/image {EXPORT}", timeout=60)
+
+
+@pytest.mark.soak
+def test_slow_server(hosts: Hosts) -> None:
+    """Who is alive and does not answer for long is not given up, neither by the client nor by nfsd."""
+    cluster = hosts(2)
+    a, b = cluster
+    make_disk(b)
+    with served(cluster) as server:
+        a.write("/sys/module/rpcrdma/parameters/peer_timeout", "3")
+        mount = server.mount(a, "vers=3")
+        a.run(f"echo before >{mount.where}/file; sync")
+        b.run(f"fsfreeze -f {EXPORT}")
+        writers = [a.start(f"exec dd if=/dev/zero of={mount.where}/f{i} bs=1M count=4 conv=fsync")
+                   for i in range(4)]
+        time.sleep(25)
+        assert all(writer.poll() is None for writer in writers)
+        b.run(f"fsfreeze -u {EXPORT}")
+        for writer in writers:
+            writer.wait(timeout=60, check=True)
+        assert word(mount, CONNECTS) == 1
+        mount.umount()
+    b.run("umount /run/disk")
+
+
+@pytest.mark.soak
+@SLOW_SERVER
+def test_address(hosts: Hosts) -> None:
+    """The client's address goes away and comes back, as when its network is restarted."""
+    cluster = hosts(2)
+    a = cluster[0]
+    with served(cluster) as server:
+        mount = server.mount(a, "vers=4.1")
+        running = Load(a, mount.where)
+        for seconds in (0, 15):
+            a.run("ip -4 -o addr show dev link0 | awk '{ print $4 }' >/run/address; "
+                  "ip -4 addr flush dev link0; ip link set link0 down")
+            time.sleep(seconds)
+            a.run("ip link set link0 up; ip addr add $(cat /run/address) dev link0")
+            running.more(timeout=120)
+        running.stop()
+        mount.umount()
+
+
 @pytest.mark.soak
 def test_xattr(hosts: Hosts) -> None:
     """Attributes as long as they may be. No chunk of their own may carry them (RFC 8267)."""
     cluster = hosts(2)
     a, b = cluster
-    # Of this kernel, tmpfs has none.
-    b.run(f"modprobe -a loop ext4; mkdir -p {EXPORT} /run/disk; mount -t tmpfs tmpfs /run/disk; "
-          f"truncate -s 64M /run/disk/image; mkfs.ext4 -q -O ea_inode /run/disk/image; "
-          f"mount -o loop /run/disk/image {EXPORT}", timeout=60)
+    make_disk(b)
     with served(cluster) as server:
         mount = server.mount(a, "vers=4.2")
         a.run(f"echo >{mount.where}/file")
@@ -199,7 +247,7 @@ def test_device_of_server(hosts: Hosts) -> None:
     with served(cluster) as server:
         mount = server.mount(a, "vers=4.1")
         running = Load(a, mount.where)
-        for _ in range(20 if SOAK else 2):
+        for _ in range(often(a, 20, 2)):
             connects = word(mount, CONNECTS)
             b.nic(0).rdma_del()
             time.sleep(0.5)
@@ -208,3 +256,116 @@ def test_device_of_server(hosts: Hosts) -> None:
             running.more(timeout=120)
         running.stop()
         mount.umount()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800 if SOAK else 600)
+def test_fio(hosts: Hosts) -> None:
+    """Many jobs at once, each verifies what it wrote; more jobs than credits."""
+    cluster = hosts(2)
+    a = cluster[0]
+    size, jobs, most = ("8m", 40, "4m") if SOAK else ("1m", 8, "512k")
+    with served(cluster) as server:
+        mount = server.mount(a, "vers=4.2,nconnect=2")
+        for mode in (f"--ioengine=psync --direct=1 --bsrange=512-{most}",
+                     f"--ioengine=psync --fsync_on_close=1 --bsrange=100-{most}",
+                     "--ioengine=mmap --bsrange=512-64k"):
+            a.run(f"fio --name=v --directory={mount.where} --size={size} --numjobs={jobs} "
+                  "--rw=randrw --verify=crc32c --verify_fatal=1 --bs_unaligned=1 "
+                  f"{mode} --group_reporting --output-format=terse && rm -f {mount.where}/v.*",
+                  timeout=400 if SOAK else 150)
+        mount.umount()
+
+
+STRESSORS = ("hdd 1", "dir 1 --dir-dirs 64", "dentry 1 --dentries 64", "rename 1", "utime 1", "seek 1",
+             "fallocate 1", "flock 1", "lockf 1", "sync-file 1", "readahead 1", "iomix 1")
+
+
+@pytest.mark.soak
+@SLOW_SERVER
+@pytest.mark.timeout(2400 if SOAK else 600)
+def test_stress(hosts: Hosts) -> None:
+    """stress-ng's file workers, and dbench: all that file systems are asked for, much at a time."""
+    cluster = hosts(2)
+    a = cluster[0]
+    seconds = 60 if SOAK else 4
+    with served(cluster) as server:
+        mount = server.mount(a, "vers=4.2")
+        a.run(f"dbench -c /usr/share/dbench/client.txt -D {mount.where} -t {10 * seconds} 8",
+              timeout=20 * seconds + 60)
+        # In turns, 6 at a time.
+        for i in range(0, len(STRESSORS), 6):
+            what = " ".join(f"--{name}" for name in STRESSORS[i:i + 6])
+            a.run(f"mkdir {mount.where}/stress; stress-ng --temp-path {mount.where}/stress "
+                  f"--verify --hdd-bytes 8m --fallocate-bytes 8m --readahead-bytes 8m "
+                  f"--iomix-bytes 8m --timeout {3 * seconds}s {what} && "
+                  f"rm -rf {mount.where}/stress", timeout=20 * seconds + 120)
+        mount.umount()
+
+
+@pytest.mark.soak
+@pytest.mark.allow_log(r"NFS: |nfs: server .* (not responding|OK)")
+def test_reboot(hosts: Hosts) -> None:
+    """The server is reset, and is found again. What it had in memory is gone, but not the mount."""
+    cluster = hosts(2, fresh=True)
+    a, b = cluster
+    with served(cluster) as server:
+        mount = server.mount(a, "vers=4.1")
+        a.run(f"echo before >{mount.where}/old")
+        connects = word(mount, CONNECTS)
+        b.reboot()
+        b.modprobe_rail("rpcrdma")
+        server.start()
+        wait_connects(mount, connects, timeout=120)
+        a.run(f"echo after >{mount.where}/new", timeout=120)
+        assert b.run(f"ls {EXPORT}; cat {EXPORT}/new").stdout == "new\nafter\n"
+        agree(b, work(a, mount.where))
+        mount.umount()
+
+
+def connections(host: Host) -> list[str]:
+    text = host.run("cat /sys/kernel/debug/rail/*/connections").stdout
+    return re.findall(r"^\d+ up .*$", text, re.M)
+
+
+@pytest.mark.soak
+@SLOW_SERVER
+def test_no_storm(hosts: Hosts, tmp_path: Path) -> None:
+    """Clients of a server that refuses them come back ever more seldom, each at its own time."""
+    cluster = hosts(2)
+    a, b = cluster
+    with served(cluster) as server:
+        # Each connection is a client of its own as far as this goes.
+        mount = server.mount(a, "vers=3,nconnect=8")
+        work(a, mount.where)
+        assert len(connections(a)) == 8
+        dump = b.start("exec tcpdump -i link0 -s 0 -w /run/capture udp port 4791")
+        dump.wait_output("listening on", stream=2)
+        # Nobody listens; the host answers all the same.
+        server.kill()
+        lost = time.monotonic()
+        running = Load(a, mount.where, wait=False)
+        time.sleep(40)
+        server.nfsd()
+        away = time.monotonic() - lost
+        running.more(2, timeout=120)
+        running.stop()
+        dump.kill(2)
+        dump.wait()
+        mount.umount()
+    capture = tmp_path / "capture"
+    capture.write_bytes(b.get("/run/capture"))
+    b.run("rm /run/capture")
+    # What was asked for by CM, and when.
+    asked = subprocess.run(["tshark", "-r", capture, "-Y",
+                            f"infiniband.mad.attributeid == 0x0010 && ip.src == {a.addr()}",
+                            "-T", "fields", "-e", "frame.time_relative"], check=True, text=True,
+                           stdout=subprocess.PIPE).stdout.split()
+    times = [float(when) for when in asked]
+    assert times
+    # Of each one no more than it would with 1, 2, 4, ... seconds between, of which half may be cut.
+    assert len(times) <= 8 * (4 + away / 5), times
+    # They are not all there in the same moment, but for the first time.
+    late = [when for when in times if when > 5]
+    busiest = max(sum(when <= other < when + 0.1 for other in late) for when in late)
+    assert busiest < 8, times
