@@ -15,7 +15,7 @@ import time
 import pytest
 
 from nfsrig import EXPORT, agree, work
-from railvm import SOAK, Host
+from railvm import SOAK
 from test_nfs import SLOW_SERVER, Hosts, served
 from test_nfs_client import (CONNECTS, LOCAL_INVALS, READ_SEGS, REPLY_SEGS, WRITE_SEGS,
                              wait_connects, word)
@@ -37,42 +37,6 @@ def test_mix(hosts: Hosts) -> None:
             made = word(mount, READ_SEGS) + word(mount, WRITE_SEGS) + word(mount, REPLY_SEGS)
             assert made and word(mount, LOCAL_INVALS) < made / 4, mount.xprt()
             mount.umount()
-
-
-def held(host: Host) -> dict[str, int]:
-    """What of a host's memory is in use and cannot be reclaimed, in KiB."""
-    host.run("sync; echo 3 >/proc/sys/vm/drop_caches; sleep 1; echo 3 >/proc/sys/vm/drop_caches")
-    info = {name: int(size) for name, size in
-            re.findall(r"^(\w+):\s+(\d+) kB", host.read("/proc/meminfo"), re.M)}
-    return {"slab": info["SUnreclaim"], "percpu": info["Percpu"], "vmalloc": info["VmallocUsed"],
-            "all": info["MemTotal"] - info["MemAvailable"]}
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(3600 if SOAK else 600)
-def test_rounds(hosts: Hosts) -> None:
-    """Mounts that come and go, modules too, leave no memory behind."""
-    cluster = hosts(2, fresh=True)
-    a, b = cluster
-
-    def mounts(count: int) -> None:
-        with served(cluster) as server:
-            for i in range(count):
-                mount = server.mount(a, ("vers=3", "vers=4.2")[i % 2])
-                a.run(f"head -c 3000000 /dev/zero >{mount.where}/file; rm {mount.where}/file")
-                mount.umount()
-
-    # What is made once and kept, by us and by others, is there after these.
-    mounts(4)
-    mounts(4)
-    before = [held(host) for host in cluster]
-    for _ in range(100 if SOAK else 4):
-        mounts(5)
-    after = [held(host) for host in cluster]
-    for was, now in zip(before, after):
-        grown = {name: now[name] - was[name] for name in was}
-        assert max(grown["slab"], grown["percpu"], grown["vmalloc"]) < 2048, (was, now)
-        assert grown["all"] < 16384, (was, now)
 
 
 # Takes more memory than there is, and looks whether all is as it was.
