@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How Sphinx builds the manual: `make docs`."""
 
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "ext"))
+sys.dont_write_bytecode = True  # the checkout stays clean
 
 project = "RAIL"
 author = "the RAIL authors"
@@ -9,7 +13,7 @@ copyright = author  # noqa: A001 (Sphinx's name for it)
 release = (Path(__file__).parent.parent / "VERSION").read_text().strip()
 version = release
 
-extensions: list[str] = []
+extensions = ["exchange"]
 exclude_patterns: list[str] = []
 html_theme = "alabaster"
 html_theme_options = {
