@@ -167,6 +167,15 @@ TEST_F(Live, TopWithNothingToShow)
 	EXPECT_EQ(Run({"top", "--interval", "0"}), 2);
 }
 
+std::string Text(const std::vector<Line> &lines, bool colour = false)
+{
+	std::string text;
+
+	for (const Line &line : lines)
+		text += LineText(line, colour) + "\n";
+	return text;
+}
+
 TEST_F(Live, TopFollowsWhatComesAndGoes)
 {
 	Top top(true);
@@ -176,23 +185,27 @@ TEST_F(Live, TopFollowsWhatComesAndGoes)
 	root_.AddDisk("rnbd1", kHostile, "s1", "rw", "closed");
 	root_.paused_ms = 1000;
 	top.Feed(TakeSample(root_));
-	std::string all = fmt::format("{}", fmt::join(top.Frame(60, false), "\n"));
+	std::string all = Text(top.Frame(60));
 	EXPECT_NE(all.find("rnbd1"), std::string::npos) << all;
 	EXPECT_NE(all.find("closed"), std::string::npos) << all;
 	// The block layer's numbers, and a word on why there are no latencies.
 	EXPECT_NE(all.find("debugfs"), std::string::npos) << all;
-	EXPECT_FALSE(HasControl(Top(true).Frame(60, false)[0])) << all;
+	EXPECT_FALSE(HasControl(LineText(Top(true).Frame(60)[0], false))) << all;
 	root_.Remove("/sys/class/rnbd-client/ctl/devices/" + SysfsName(kHostile + "@s1"));
 	root_.Remove("/sys/block/rnbd1");
 	root_.paused_ms = 2000;
 	top.Feed(TakeSample(root_));
-	all = fmt::format("{}", fmt::join(top.Frame(60, false), "\n"));
+	all = Text(top.Frame(60));
 	EXPECT_EQ(all.find("rnbd1"), std::string::npos) << all;
 	// Colour is asked for.
 	EXPECT_EQ(all.find('\033'), std::string::npos);
-	EXPECT_NE(top.Frame(60, true)[0].find('\033'), std::string::npos);
-	for (const std::string &line : top.Frame(60, false))
+	EXPECT_NE(Text(top.Frame(60), true).find('\033'), std::string::npos);
+	for (const std::string &line : Lines(all))
 		EXPECT_LE(Columns(line), line.find("debugfs") == line.npos ? 60U : 100U) << line;
+	// Without colour in them: a terminal that is not made of escapes shows them too.
+	for (const rail::ctl::Line &line : top.Frame(60))
+		for (const Span &span : line)
+			EXPECT_FALSE(HasControl(span.text)) << span.text;
 }
 
 TEST_F(Live, WatchSaysWhatChanges)

@@ -706,8 +706,8 @@ Exit CmdTop(const Context &context, double seconds, unsigned int count)
 		top.Feed(TakeSample(context.root));
 		if (i)
 			screen.out << '\n';
-		for (const std::string &line : top.Frame(screen.columns, screen.colour))
-			screen.out << line << '\n';
+		for (const Line &line : top.Frame(screen.columns))
+			screen.out << LineText(line, screen.colour) << '\n';
 		screen.out.flush();
 	}
 	return Exit::kOk;

@@ -60,8 +60,18 @@ std::string Tinted(bool colour, Tint tint, std::string_view text)
 	return "\033[" + std::string(code) + "m" + std::string(text) + "\033[0m";
 }
 
-void Table::Print(const Screen &screen) const
+std::string LineText(const Line &line, bool colour)
 {
+	std::string text;
+
+	for (const Span &span : line)
+		text += Tinted(colour, span.tint, span.text);
+	return text;
+}
+
+std::vector<Line> Table::Lines(std::size_t columns) const
+{
+	std::vector<Line> lines;
 	std::vector<std::size_t> shown;
 	std::vector<std::size_t> widths;
 
@@ -75,7 +85,7 @@ void Table::Print(const Screen &screen) const
 			widths.push_back(width);
 		}
 		// The widest of those that may be cut gives first.
-		while (screen.columns && Sum(widths) > screen.columns) {
+		while (columns && Sum(widths) > columns) {
 			std::size_t widest = shown.size();
 
 			for (std::size_t i = 0; i < shown.size(); i++) {
@@ -109,27 +119,34 @@ void Table::Print(const Screen &screen) const
 		shown.erase(std::next(last).base());
 	}
 
-	const auto line = [&](const auto &cell_of) {
-		std::string text;
+	const auto add = [&](const auto &cell_of) {
+		Line line;
 
 		for (std::size_t i = 0; i < shown.size(); i++) {
 			const Cell cell = cell_of(shown[i]);
 			const std::string fit = Fit(cell.text, widths[i]);
 			const std::string pad(widths[i] - std::min(widths[i], Columns(fit)), ' ');
 			const bool last = i + 1 == shown.size();
+			const bool right = columns_[shown[i]].kind == Column::kNumber;
 
-			if (columns_[shown[i]].kind == Column::kNumber)
-				text += pad + Tinted(screen.colour, cell.tint, fit);
-			else
-				text += Tinted(screen.colour, cell.tint, fit) + (last ? "" : pad);
+			if (right)
+				line.push_back({pad});
+			line.push_back({fit, cell.tint});
 			if (!last)
-				text.append(kGap, ' ');
+				line.push_back({(right ? "" : pad) + std::string(kGap, ' ')});
 		}
-		screen.out << text << '\n';
+		lines.push_back(std::move(line));
 	};
-	line([&](std::size_t c) { return Cell(columns_[c].title, Tint::kBold); });
+	add([&](std::size_t c) { return Cell(columns_[c].title, Tint::kBold); });
 	for (const auto &row : rows_)
-		line([&](std::size_t c) { return row[c]; });
+		add([&](std::size_t c) { return row[c]; });
+	return lines;
+}
+
+void Table::Print(const Screen &screen) const
+{
+	for (const Line &line : Lines(screen.columns))
+		screen.out << LineText(line, screen.colour) << '\n';
 }
 
 void PrintFields(const Screen &screen, const std::vector<std::pair<std::string, Cell>> &fields)

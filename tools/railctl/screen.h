@@ -37,6 +37,16 @@ struct Cell {
 	Cell(const char *raw, Tint t = Tint::kNone) : Cell(std::string_view(raw), t) {}
 };
 
+// A piece of a line, ready to be shown.
+struct Span {
+	std::string text;
+	Tint tint = Tint::kNone;
+};
+using Line = std::vector<Span>;
+
+// As the bytes that a terminal, or without colour anything, is sent.
+std::string LineText(const Line &line, bool colour);
+
 struct Column {
 	enum Kind {
 		kText,     // never cut
@@ -57,6 +67,8 @@ public:
 
 	void Row(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
 	bool empty() const { return rows_.empty(); }
+	// Its lines, in so many columns; 0: any number.
+	std::vector<Line> Lines(std::size_t columns) const;
 	void Print(const Screen &screen) const;
 
 private:

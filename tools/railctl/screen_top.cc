@@ -28,43 +28,35 @@ constexpr int kEscapeKey = 27;
 
 enum Pair : short { kGreen = 1, kYellow, kRed, kCyan };
 
-attr_t Attribute(std::string_view code, bool colour)
+attr_t Attribute(Tint tint, bool colour)
 {
 	const auto pair = [&](Pair which) { return colour ? COLOR_PAIR(which) : attr_t(A_NORMAL); };
 
-	if (code == "32")
+	switch (tint) {
+	case Tint::kGood:
 		return pair(kGreen);
-	if (code == "33")
+	case Tint::kWarn:
 		return pair(kYellow);
-	if (code == "31")
+	case Tint::kBad:
 		return pair(kRed) | A_BOLD;
-	if (code == "36")
+	case Tint::kAccent:
 		return pair(kCyan);
-	if (code == "1")
+	case Tint::kBold:
 		return A_BOLD;
-	if (code == "2")
+	case Tint::kDim:
 		return A_DIM;
+	case Tint::kNone:
+		break;
+	}
 	return A_NORMAL;
 }
 
-// One that Frame() has made: ESC [ NUMBER m, text, ESC [ 0 m. Names in it are escaped.
-void Draw(int y, const std::string &line, bool colour)
+void Draw(int y, const Line &line, bool colour)
 {
-	std::size_t at = 0;
-
 	move(y, 0);
-	while (at < line.size()) {
-		const std::size_t escape = std::min(line.find('\033', at), line.size());
-
-		addnstr(line.data() + at, static_cast<int>(escape - at));
-		if (escape == line.size())
-			break;
-		const std::size_t end = line.find('m', escape);
-		if (end == std::string::npos)
-			break;
-		attrset(Attribute(std::string_view(line).substr(escape + 2, end - escape - 2),
-				  colour));
-		at = end + 1;
+	for (const Span &span : line) {
+		attrset(Attribute(span.tint, colour));
+		addnstr(span.text.data(), static_cast<int>(span.text.size()));
 	}
 	attrset(A_NORMAL);
 }
@@ -129,7 +121,7 @@ struct View {
 
 void Show(const Top &top, View *view, bool colour)
 {
-	const auto lines = top.Frame(static_cast<std::size_t>(COLS), true);
+	const auto lines = top.Frame(static_cast<std::size_t>(COLS));
 	const int room = std::max(LINES - 3, 1);
 	const std::size_t last = lines.size() > static_cast<std::size_t>(room)
 					 ? lines.size() - static_cast<std::size_t>(room)

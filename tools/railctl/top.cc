@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -303,12 +302,10 @@ void Top::Feed(Sample sample)
 	last_ = std::move(sample);
 }
 
-void Top::AddTable(std::vector<std::string> *lines, Sample::Group group, std::size_t columns,
-		   bool colour) const
+void Top::AddTable(std::vector<Line> *lines, Sample::Group group, std::size_t columns) const
 {
 	const Shape &shape = kShapes.at(group);
 	std::vector<Column> titles = {{std::string(shape.title), Column::kFlexible}};
-	std::ostringstream out;
 
 	if (shape.state)
 		titles.push_back({"STATE"});
@@ -369,33 +366,28 @@ void Top::AddTable(std::vector<std::string> *lines, Sample::Group group, std::si
 	}
 	if (table.empty())
 		return;
-	Screen screen{out, out};
-	screen.colour = colour;
-	screen.columns = columns;
-	table.Print(screen);
 	if (!lines->empty())
 		lines->emplace_back();
-	for (std::string &line : Lines(out.str()))
+	for (Line &line : table.Lines(columns))
 		lines->push_back(std::move(line));
 }
 
-std::vector<std::string> Top::Frame(std::size_t columns, bool colour) const
+std::vector<Line> Top::Frame(std::size_t columns) const
 {
-	std::vector<std::string> lines;
+	std::vector<Line> lines;
 	bool blind = false;
 
 	for (std::size_t group = 0; group < rows_.size(); group++)
-		AddTable(&lines, static_cast<Sample::Group>(group), columns, colour);
+		AddTable(&lines, static_cast<Sample::Group>(group), columns);
 	for (const auto &[name, row] : rows_.at(Sample::kDevices))
 		blind |= !row.rates.latencies;
 	if (lines.empty())
-		lines = {"nothing is mapped, exported to a client, or mounted over RDMA",
-			 "railctl doctor says what is not as it should be"};
+		lines = {{{"nothing is mapped, exported to a client, or mounted over RDMA"}},
+			 {{"railctl doctor says what is not as it should be"}}};
 	if (blind) {
 		lines.emplace_back();
-		lines.emplace_back(
-			"latencies are in debugfs, which cannot be read: be root, mount -t "
-			"debugfs none /sys/kernel/debug");
+		lines.push_back({{"latencies are in debugfs, which cannot be read: be root, mount "
+				  "-t debugfs none /sys/kernel/debug"}});
 	}
 	return lines;
 }

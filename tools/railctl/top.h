@@ -71,8 +71,8 @@ public:
 	explicit Top(bool utf8) : utf8_(utf8) {}
 
 	void Feed(Sample sample);
-	// Lines without their ends, coloured by escapes if colour is set. columns 0: any number.
-	std::vector<std::string> Frame(std::size_t columns, bool colour) const;
+	// columns 0: any number.
+	std::vector<Line> Frame(std::size_t columns) const;
 
 private:
 	struct Row {
@@ -80,8 +80,7 @@ private:
 		std::deque<double> history; // operations each second
 	};
 
-	void AddTable(std::vector<std::string> *lines, Sample::Group group, std::size_t columns,
-		      bool colour) const;
+	void AddTable(std::vector<Line> *lines, Sample::Group group, std::size_t columns) const;
 
 	bool utf8_;
 	std::optional<Sample> last_;
