@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from .qemu import Qemu, QemuError, accelerator
 BOOT_LIMIT = 60.0
 # kmemleak passes over what was allocated less than 5 s before a scan.
 KMEMLEAK_AGE = 5.5
+FIRST_DISK_SLOT = 0x8
 FIRST_NIC_SLOT = 0x10
 
 
@@ -36,6 +38,10 @@ class HostSpec:
     deterministic: bool = False
     cmdline: str = ""
     console: bool = False  # a shell on a socket, for a person
+    # A Debian with systemd and the packages on a disk of its own, instead of this machine's root.
+    # It finds eth0, ... and nothing set up on them.
+    debian: bool = False
+    data: int = 0  # MiB of a second disk, /dev/vdb, which such a host may have
 
     @classmethod
     def several(cls, count: int, **options: Any) -> list[HostSpec]:
@@ -54,6 +60,8 @@ class HostSpec:
             raise ValueError(f"modules={self.modules!r}: use one of {kernels.SOURCES}")
         if self.rdma not in ("rxe", "siw", ""):
             raise ValueError(f"rdma={self.rdma!r}: use rxe, siw or an empty string")
+        if self.debian and not kernels.IMAGE.exists():
+            raise kernels.KernelMissing("no Debian to boot: scripts/test-deb --image makes it")
 
 
 class Host:
@@ -139,7 +147,8 @@ class Host:
             "RAIL_MODULES": str(kernels.module_tree(self.kernel, self.spec.modules)),
             "RAIL_PYTHON": kernels.PYTHON,
             "RAIL_AGENT": str(kernels.GUEST_AGENT),
-        }, initrd)
+        }, initrd, self.spec.debian)
+        self._make_disks()
         ours, theirs = socket.socketpair()
         try:
             self._qemu = Qemu(self._qemu_args(initrd, theirs.fileno()),
@@ -153,6 +162,24 @@ class Host:
                             self.log_dir / "kernel.log")
         self.transcript.write(f"--- power on, {self.kernel.name}, {self.accel}")
 
+    def _disks(self) -> list[Path]:
+        """What is on them stays for as long as the set of hosts does."""
+        if not self.spec.debian:
+            return []
+        names = ["root", "data"] if self.spec.data else ["root"]
+        return [self._run_dir / f"{self.name}.{name}" for name in names]
+
+    def _make_disks(self) -> None:
+        for number, path in enumerate(self._disks()):
+            if path.exists():
+                continue
+            if number:
+                with path.open("wb") as file:
+                    file.truncate(self.spec.data << 20)
+            else:
+                subprocess.run(["cp", "--sparse=always", "--reflink=auto", kernels.IMAGE, path],
+                               check=True, timeout=120)
+
     def _qemu_args(self, initrd: Path, agent_fd: int) -> list[str]:
         spec = self.spec
         cmdline = (
@@ -161,7 +188,7 @@ class Host:
             # A slow kernel on a busy machine is not one that hangs.
             f"watchdog_thresh={min(60, int(20 * self.factor))} "
             f"rcupdate.rcu_cpu_stall_timeout={min(300, int(60 * self.factor))} "
-            f"{spec.cmdline}").rstrip()
+            f"{'net.ifnames=0 ' if spec.debian else ''}{spec.cmdline}").rstrip()
         args = [
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-name", f"guest={self.name}", "-machine", "q35", "-cpu", "max", "-m", str(self.mem),
@@ -180,7 +207,12 @@ class Host:
             multi = ",thread=multi" if self.accel == "tcg" else ""
             args += ["-accel", self.accel + multi, "-smp", str(spec.cpus),
                      "-device", "virtio-rng-pci"]
-        for tag, path in (("railroot", "/"), ("railtop", str(kernels.TOP))):
+        for position, disk in enumerate(self._disks()):
+            args += ["-drive", f"if=none,id=disk{position},file={disk},format=raw,cache=unsafe",
+                     "-device", f"virtio-blk-pci,drive=disk{position},"
+                                f"addr={FIRST_DISK_SLOT + position:#x}"]
+        shared = () if spec.debian else (("railroot", "/"), ("railtop", str(kernels.TOP)))
+        for tag, path in shared:
             args += ["-fsdev", f"local,id={tag},path={path},security_model=none,readonly=on,"
                                "multidevs=remap",
                      "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
@@ -233,6 +265,8 @@ class Host:
         self.baseline = self.state()
 
     def _setup_script(self) -> str:
+        if self.spec.debian:
+            return ""
         hosts = [f"127.0.0.1 localhost {self.name}", "::1 localhost"]
         for link in self.cluster.links:
             hosts += [f"{nic.ip4} {nic.host.name}-{nic.name}" for nic in link.ends]
@@ -265,8 +299,22 @@ class Host:
         self._agent = None
         self.paused = False
 
+    def shut_down(self, *command: str, timeout: float = 180) -> float:
+        """Tell a host with systemd to go down, and wait until it has; how many seconds it took."""
+        start = time.monotonic()
+        self.agent.start(list(command or ("systemctl", "reboot")))
+        try:
+            # QEMU ends where a machine would begin anew.
+            self.qemu.process.wait(timeout=timeout * self.factor)
+        except subprocess.TimeoutExpired:
+            tail = self.serial_log.read_text(errors="replace").splitlines()[-30:]
+            raise HostTimeout(f"{self.name} has not gone down\n--- end of its console\n"
+                              + "\n".join(tail)) from None
+        self.end()
+        return time.monotonic() - start
+
     def reboot(self) -> None:
-        """A fresh boot: memory and all files written in the host are lost."""
+        """A fresh boot: memory is lost, and all files written in the host that are on no disk."""
         self.end()
         self.power_on()
         self.settle()
@@ -389,6 +437,8 @@ class Host:
 
     def clean_up(self) -> str:
         """Bring the host back to how it was after its boot; returns what is left over."""
+        if self.spec.debian:
+            return "files on its disk"
         for process in self.agent.running():
             process.kill()
         for nic in self.nics:

@@ -22,10 +22,16 @@ TOP = Path(__file__).resolve().parents[3]
 TOOLS = TOP / "build" / "tools"
 PYTHON = "/usr/bin/python3"
 GUEST_INIT = Path(__file__).with_name("guest_init.sh")
+GUEST_INIT_DISK = Path(__file__).with_name("guest_init_disk.sh")
 GUEST_AGENT = Path(__file__).with_name("guest_agent.py")
+# A file system with a clean Debian and the packages; scripts/test-deb makes it.
+IMAGE = TOP / "build" / "deb" / "host.img"
 
 # What it takes to reach the machine's root and the agent's port.
 BOOT_MODULES = ("virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay", "virtio_net")
+# The same where the root is a disk.
+DISK_MODULES = ("virtio_pci", "virtio_console", "virtio_blk", "crc32c_generic", "ext4",
+                "virtio_net")
 # Module trees of builds that nobody has booted for this long are removed.
 STALE_AFTER = 2 * 24 * 3600
 
@@ -215,7 +221,7 @@ def _stem(path: str) -> str:
     return Path(path).name.split(".ko")[0].replace("-", "_")
 
 
-def _boot_modules(kernel: Kernel) -> list[Path]:
+def _boot_modules(kernel: Kernel, names: Iterable[str]) -> list[Path]:
     """The modules needed to boot, each after those it depends on."""
     depends: dict[str, tuple[str, list[str]]] = {}
     for line in (kernel.modules / "modules.dep").read_text().splitlines():
@@ -224,7 +230,7 @@ def _boot_modules(kernel: Kernel) -> list[Path]:
     builtin = {_stem(line) for line in
                (kernel.modules / "modules.builtin").read_text().split()}
     ordered: dict[str, None] = {}
-    for name in BOOT_MODULES:
+    for name in names:
         if name in depends:
             path, needs = depends[name]
             # modules.dep lists what to load first last.
@@ -245,24 +251,25 @@ def _busybox() -> Path:
     return Path(found)
 
 
-def initramfs(kernel: Kernel) -> Path:
-    """The part of the initramfs that all hosts with this kernel share."""
+def initramfs(kernel: Kernel, disk: bool = False) -> Path:
+    """The part of the initramfs that all hosts with this kernel share, or all those with a disk."""
+    init, names = (GUEST_INIT_DISK, DISK_MODULES) if disk else (GUEST_INIT, BOOT_MODULES)
     busybox = _busybox()
     stat = busybox.stat()
     key = _digest([
-        str(kernel.directory).encode(), kernel.key.encode(), GUEST_INIT.read_bytes(),
-        f"{stat.st_size} {stat.st_mtime_ns} {BOOT_MODULES}".encode(),
+        str(kernel.directory).encode(), kernel.key.encode(), init.read_bytes(),
+        f"{stat.st_size} {stat.st_mtime_ns} {names}".encode(),
         Path(__file__).read_bytes(),
     ])
     target = cache_root() / "vm" / f"initramfs-{kernel.name}-{key}"
     if target.exists():
         return target
     modules = [(path.name.split(".ko")[0] + ".ko", _read_module(path))
-               for path in _boot_modules(kernel)]
+               for path in _boot_modules(kernel, names)]
     directories = ("bin", "dev", "proc", "sys", "rw", "lower", "new", "modules")
     entries: list[tuple[str, int, bytes]] = [(name, 0o40755, b"") for name in directories]
     entries.append(("bin/busybox", 0o100755, busybox.read_bytes()))
-    entries.append(("init", 0o100755, GUEST_INIT.read_bytes()))
+    entries.append(("init", 0o100755, init.read_bytes()))
     entries.append(("modules.list", 0o100644,
                     "".join(f"{name}\n" for name, _ in modules).encode()))
     entries.extend((f"modules/{name}", 0o100644, data) for name, data in modules)
@@ -275,15 +282,19 @@ def initramfs(kernel: Kernel) -> Path:
     return target
 
 
-def host_initramfs(kernel: Kernel, settings: dict[str, str], target: Path) -> None:
+def host_initramfs(kernel: Kernel, settings: dict[str, str], target: Path,
+                   disk: bool = False) -> None:
     """The shared initramfs followed by the settings of one host."""
     quoted = {name: "'" + value.replace("'", "'\\''") + "'" for name, value in settings.items()}
     conf = "".join(f"{name}={value}\n" for name, value in quoted.items()).encode()
-    shared = initramfs(kernel)
+    entries = [("rail.conf", 0o100644, conf)]
+    if disk:
+        entries.append(("agent.py", 0o100644, GUEST_AGENT.read_bytes()))
+    shared = initramfs(kernel, disk)
     shutil.copyfile(shared, target)
     os.utime(shared)
     with target.open("ab") as file:
-        file.write(_cpio([("rail.conf", 0o100644, conf)]))
+        file.write(_cpio(entries))
 
 
 # -- module trees ----------------------------------------------------------
