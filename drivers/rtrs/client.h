@@ -294,6 +294,7 @@ enum clt_want {
  * @next_try: when the next attempt is due, jiffies
  * @work: the path's life
  * @prove: looks whether it has proved itself
+ * @tell: tells user space of the state
  * @wq: woken when the attempt gets on or fails, or @state changes
  * @reconnects_ok: for sysfs
  * @reconnects_failed: for sysfs
@@ -336,6 +337,7 @@ struct clt_path {
 	unsigned long next_try;
 	struct delayed_work work;
 	struct delayed_work prove;
+	struct work_struct tell;
 	wait_queue_head_t wq;
 	u32 reconnects_ok;
 	u32 reconnects_failed;
@@ -496,5 +498,6 @@ void clt_sysfs_del_last(struct rail_clt *clt);
 void clt_sysfs_init_path(struct clt_path *path);
 int clt_sysfs_add_path(struct clt_path *path);
 void clt_sysfs_del_path(struct clt_path *path);
+void clt_sysfs_tell_path(struct clt_path *path);
 
 #endif /* RTRS_CLIENT_H */

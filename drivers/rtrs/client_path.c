@@ -78,6 +78,13 @@ static void clt_path_move(struct clt_path *path, enum clt_path_state to)
 			    clt_path_state_names[to], READ_ONCE(path->error));
 	WRITE_ONCE(path->state, to);
 	wake_up_all(&path->wq);
+	/* Not from here: that takes memory, which may only be had once this path is up. */
+	schedule_work(&path->tell);
+}
+
+static void clt_path_tell_work(struct work_struct *work)
+{
+	clt_sysfs_tell_path(container_of(work, struct clt_path, tell));
 }
 
 static void clt_path_kick(struct clt_path *path)
@@ -968,6 +975,7 @@ struct clt_path *clt_path_create(struct rail_clt *clt, const struct rail_clt_add
 	path->lane.node = NUMA_NO_NODE;
 	INIT_DELAYED_WORK(&path->work, clt_path_work);
 	INIT_DELAYED_WORK(&path->prove, clt_prove_work);
+	INIT_WORK(&path->tell, clt_path_tell_work);
 	init_waitqueue_head(&path->wq);
 	rail_hb_init(&path->hb, clt->wq, clt_path_hb_dead);
 
@@ -1087,6 +1095,8 @@ void clt_path_remove(struct clt_path *path)
 	/* Nobody is left who could start them. */
 	cancel_delayed_work_sync(&path->work);
 	cancel_delayed_work_sync(&path->prove);
+	cancel_work_sync(&path->tell);
+	clt_sysfs_tell_path(path);
 	/* The session may be gone once the path is off its table. */
 	mutex_lock(&clt->mutex);
 	/* A smaller table cannot be too large; memory for it there is, sooner or later. */

@@ -302,6 +302,32 @@ void clt_sysfs_del_path(struct clt_path *path)
 		kobject_del(&path->kobj);
 }
 
+/**
+ * clt_sysfs_tell_path - tell user space that a path's state has changed, or that it has gone
+ * @path: path
+ *
+ * A uevent of the session, for the path is no device.
+ *
+ * Context: sleeps; allocates, so not where I/O waits for this.
+ */
+void clt_sysfs_tell_path(struct clt_path *path)
+{
+	struct device *dev = &path->clt->dev;
+	char *env[3] = { };
+
+	/* While it is being opened there is nothing to see of it. */
+	if (!device_is_registered(dev))
+		return;
+	env[0] = kasprintf(GFP_KERNEL, "RTRS_PATH=%s", path->name);
+	env[1] = kasprintf(GFP_KERNEL, "RTRS_PATH_STATE=%s",
+			   clt_path_state_names[READ_ONCE(path->state)]);
+	/* Who looks for himself misses nothing without it. */
+	if (env[0] && env[1])
+		kobject_uevent_env(&dev->kobj, KOBJ_CHANGE, env);
+	kfree(env[0]);
+	kfree(env[1]);
+}
+
 /* ---------------------------------------------------------------- a session */
 
 static ssize_t add_path_show(struct device *dev, struct device_attribute *attr, char *buf)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -36,7 +37,53 @@ class Tool:
     def json(self, *args: str, status: int = 0) -> dict[str, Any]:
         said: dict[str, Any] = json.loads(self("--json", *args, status=status))
         assert said["schema"] == 1
+        assert not undocumented_members(said), said
         return said
+
+
+def undocumented_members(said: Any) -> set[str]:
+    """Members of railctl's JSON that its manual does not have."""
+    page = (kernels.TOP / "Documentation" / "railctl.rst").read_text()
+    section = page[page.index("\nJSON\n----\n"):page.index("\nExit status\n")]
+    words = set(re.findall(r"\w+", section))
+
+    def members(value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                yield name
+                # What is in these has the kernel's names: the page on files has them.
+                if name == "histograms":
+                    inner = list(inner.values())
+                if name not in ("counters", "settings_and_counters"):
+                    yield from members(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                yield from members(inner)
+
+    return set(members(said)) - words
+
+
+def undocumented(host: Host, *roots: str) -> list[str]:
+    """Files of ours, and numbers in those of debugfs, that the page on files does not have."""
+    page = (kernels.TOP / "Documentation" / "abi.rst").read_text()
+    words = set(re.findall(r"[\w./]+", page))
+    words |= {word.rpartition("/")[2] for word in words}
+    missing = []
+    for root in roots:
+        files = host.run(f"find $(readlink -f {root}) -type f").stdout.split()
+        assert files, root
+        for file in files:
+            name = file.rpartition("/")[2]
+            if name == "uevent" or "/power/" in file:
+                continue
+            if name.endswith(".json"):
+                said = json.loads(host.run(["cat", file]).stdout)
+                missing += [f"{file}: {number}" for number in {**said["counters"],
+                                                               **said["histograms"]}
+                            if number not in words]
+            elif name not in words:
+                missing.append(file)
+    return missing
 
 
 @pytest.fixture
@@ -91,6 +138,18 @@ def test_block(tools: tuple[Tool, Tool]) -> None:
     assert session["name"] == "s1" and len(session["paths"]) == 1
     stats = client.json("stats", node.rpartition("/")[2])["stats"]
     assert stats and stats[0]["kind"] == "device"
+
+    debugfs = "/sys/kernel/debug/rail"
+    name = node.rpartition("/")[2]
+    assert not undocumented(a, "/sys/class/rtrs-client/s1", f"/sys/block/{name}/rnbd",
+                            "/sys/class/rnbd-client/ctl", f"{debugfs}/rtrs-client",
+                            f"{debugfs}/rnbd-client", *(f"/sys/module/{module}/parameters"
+                                                        for module in ("rpcrdma",)
+                                                        if module in a.state()["modules"]))
+    assert not undocumented(b, "/sys/class/rtrs-server/s1", "/sys/class/rnbd-server/ctl",
+                            "/sys/kernel/config/rnbd/exports", f"{debugfs}/rtrs-server",
+                            f"{debugfs}/rnbd-server", "/sys/module/rtrs_server/parameters",
+                            "/sys/module/rnbd_server/parameters")
 
     # Nothing goes from under its user.
     holder = a.start(f"exec 3<{node}; echo open; sleep 1000")
@@ -167,6 +226,39 @@ def test_links(tools: tuple[Tool, Tool]) -> None:
     a.wait_file(link, None, timeout=60)
     server("export", "remove", "vg0/disk")
     udevd.kill()
+    # Or the next one to map would wait for it.
+    a.run("rm -rf /run/udev")
+
+
+def test_events(tools: tuple[Tool, Tool]) -> None:
+    """The kernel tells of what becomes of a path, and `watch` has it."""
+    client, server = tools
+    a, b = client.host, server.host
+    b.modprobe("brd", "rd_nr=1", "rd_size=32768")
+    server("export", "add", "disk", "/dev/ram0", "--allow", a.addr(), "--allow", a.addr(1))
+    kernel = a.start(["udevadm", "monitor", "--kernel", "--property", "--subsystem-match=block",
+                      "--subsystem-match=rtrs-client"])
+    kernel.wait_output("KERNEL - the kernel uevent", timeout=60)
+    watch = a.start([str(PROGRAM), "--json", "watch"])
+    client("map", "-s", "s1", b.addr(), "disk")
+    kernel.wait_output(r"change .*/block/rnbd0 ", timeout=60)
+    path = f"ip:{a.addr(1)}@ip:{b.addr(1)}"
+    client("path", "add", "s1", f"{a.addr(1)},{b.addr(1)}")
+    for what, state in (("disconnect", "disconnected"), ("connect", "connected"),
+                        ("remove", "removed")):
+        client("path", what, "s1", b.addr(1))
+        kernel.wait_output(rf"DEVPATH=\S*/rtrs-client/s1\n(?:\w+=.*\n)*RTRS_PATH={path}\n"
+                           rf"RTRS_PATH_STATE={state}\n", timeout=60)
+    watch.wait_output(rf'"kind":"path","name":"s1 {path}","was":.*"is":null', timeout=60)
+    said = [json.loads(line) for line in watch.stdout.splitlines()]
+    assert all(change["schema"] == 1 for change in said)
+    states = [change["is"] for change in said if change["name"] == f"s1 {path}"]
+    assert states[0] in ("connecting", "connected") and states[-1] is None, said
+    assert "disconnected" in states, said
+    watch.kill()
+    kernel.kill()
+    client("unmap", "disk@s1")
+    server("export", "remove", "disk")
 
 
 def test_doctor(tools: tuple[Tool, Tool]) -> None:
