@@ -62,6 +62,11 @@ def test_block(pair: tuple[Host, Host]) -> None:
     server = Server(b)
     client = Client(a, server)
     assert guide("block", {"client": a, "server": b}, pair).follow() == 4
+    # The guide ends with a disk that was taken away.
+    railctl(b, "export", "allow", "disk", a.addr())
+    railctl(a, "remap", "disk@s1")
+    page = guide("tuning", {"client": a, "server": b}, pair)
+    assert page.follow(skip=("nfs-client", "nfs-server")) == 4
     railctl(a, "unmap", "--force", "disk@s1")
     railctl(b, "export", "remove", "disk")
     client.clear()
@@ -76,6 +81,8 @@ def test_nfs(pair: tuple[Host, Host]) -> None:
     b.run(["rpc.nfsd", "--no-udp", "4"], timeout=60)
     a.modprobe("nfs")
     assert guide("nfs", {"nfs-client": a, "nfs-server": b}, pair).follow() == 2
+    assert guide("tuning", {"nfs-client": a, "nfs-server": b}, pair).follow(
+        skip=("client", "server")) == 2
     a.run(["umount", "/mnt/nfs"], timeout=60)
     server.stop()
     b.run(["rmmod", "nfsd"], timeout=60)
