@@ -54,6 +54,12 @@ public:
 	Ran Run(const std::vector<std::string> &argv) override;
 	void Pause(unsigned int ms) override;
 	void PauseForEvent(unsigned int ms) override { Pause(ms); }
+	rail::ctl::Reach Reach(const std::string &address, std::uint16_t port) const override
+	{
+		const auto found = reach.find(address + " " + std::to_string(port));
+
+		return found == reach.end() ? rail::ctl::Reach::kNotTried : found->second;
+	}
 	// Only pauses take time.
 	std::uint64_t NowMs() const override { return paused_ms; }
 
@@ -65,8 +71,9 @@ public:
 	std::map<std::string, int> closed;
 	// What else happens at a write; the errno.
 	std::map<std::string, std::function<int(const std::string &)>> reactions;
-	std::set<std::string> busy; // nodes that somebody has open
-	Ran ran;                    // what programs end with
+	std::set<std::string> busy;                    // nodes that somebody has open
+	std::map<std::string, rail::ctl::Reach> reach; // "192.0.2.1 1234"
+	Ran ran;                                       // what programs end with
 	std::function<void()> on_run;
 	std::function<void()> on_pause;
 	unsigned int paused_ms = 0;

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "command_test.h"
@@ -206,9 +208,10 @@ TEST_F(Cli, JsonHasASchema)
 		const Json json = RunJson(args);
 
 		EXPECT_EQ(json["schema"], 1) << args[0];
-		EXPECT_EQ(json.size(), args[0] == "show"  ? 3U
-				       : args[0] == "nfs" ? 4U
-							  : 2U)
+		EXPECT_EQ(json.size(), args[0] == "show"     ? 3U
+				       : args[0] == "nfs"    ? 4U
+				       : args[0] == "doctor" ? 3U
+							     : 2U)
 			<< args[0];
 	}
 	const Json device = RunJson({"list"})["devices"][0];
@@ -375,7 +378,24 @@ TEST_F(Cli, Doctor)
 		<< out_;
 	Run({"doctor", "--brief"});
 	EXPECT_EQ(out_.find("note"), out_.npos);
-	EXPECT_EQ(RunJson({"doctor"})["findings"][0]["level"], "bad");
+	const Json json = RunJson({"doctor"});
+	EXPECT_EQ(json["findings"][0]["level"], "bad");
+	// What it says is what it understands, from another host.
+	char file[] = "/tmp/railctl-doctor-XXXXXX";
+	const int fd = mkstemp(file);
+	ASSERT_GE(fd, 0);
+	const std::string text = json.dump();
+	EXPECT_EQ(write(fd, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+	close(fd);
+	EXPECT_EQ(Run({"doctor", "--with", file}), 8);
+	EXPECT_NE(out_.find("ok    other end: is of the same version"), std::string::npos) << out_;
+	EXPECT_NE(out_.find("BAD   other end, rdma: there is no RDMA device"), std::string::npos);
+	EXPECT_EQ(truncate(file, 5), 0);
+	EXPECT_EQ(Run({"doctor", "--with", file}), 2);
+	EXPECT_NE(err_.find("railctl --json doctor"), std::string::npos) << err_;
+	unlink(file);
+	EXPECT_EQ(Run({"doctor", "192.0.2.1"}), 8);
+	EXPECT_NE(out_.find("modprobe rdma_ucm"), std::string::npos) << out_;
 }
 
 TEST_F(Cli, Rxe)

@@ -295,5 +295,65 @@ TEST(Programs, RunWithoutAShell)
 	EXPECT_EQ(ran.err, "$(exit 3); `true` *");
 }
 
+TEST_F(Host, ServersThatAnswer)
+{
+	root_.reach = {{"192.0.2.1 1234", Reach::kAnswers},
+		       {"192.0.2.1 20049", Reach::kNobodyListens}};
+	auto findings = ExamineServer(root_, "192.0.2.1");
+	ASSERT_EQ(findings.size(), 2U);
+	EXPECT_EQ(findings[0].level, Finding::kOk);
+	EXPECT_EQ(findings[0].about, "192.0.2.1 port 1234");
+	EXPECT_EQ(findings[1].level, Finding::kNote);
+	EXPECT_NE(findings[1].mend.find("rdma 20049"), std::string::npos);
+
+	root_.reach["192.0.2.1 1234"] = Reach::kNobodyListens;
+	findings = ExamineServer(root_, "192.0.2.1");
+	ASSERT_EQ(findings.size(), 3U);
+	EXPECT_EQ(findings[2].level, Finding::kBad);
+	EXPECT_EQ(Thrown([&] { ExamineServer(root_, "no host's name"); }).exit(), Exit::kUsage);
+}
+
+TEST_F(Host, ServersThatDoNot)
+{
+	for (const auto &[reach, words] :
+	     {std::pair{Reach::kSilent, "does not answer"}, std::pair{Reach::kNoWay, "has a way"},
+	      std::pair{Reach::kNotTried, "cannot be tried"}}) {
+		root_.reach = {{"192.0.2.1 1234", reach}, {"192.0.2.1 20049", reach}};
+		const auto findings = ExamineServer(root_, "192.0.2.1");
+
+		// What holds for one port holds for the other.
+		ASSERT_EQ(findings.size(), 1U);
+		EXPECT_EQ(findings[0].level, Finding::kBad);
+		EXPECT_NE(findings[0].what.find(words), std::string::npos) << findings[0].what;
+		EXPECT_NE(findings[0].mend, "");
+	}
+}
+
+TEST_F(Host, APathThatIsDownIsAskedAfter)
+{
+	root_.AddSession("s1");
+	root_.AddPath("s1", "ip:192.0.2.7", "ip:192.0.2.1");
+	root_.AddPath("s1", "ip:198.51.100.7", "ip:198.51.100.1", "reconnecting");
+	root_.reach["198.51.100.1 1234"] = Reach::kSilent;
+	EXPECT_EQ(OnlyBad().find("198.51.100.1: does not answer by RDMA | "), 0U) << OnlyBad();
+	// The host is there: what is wrong is not on the way.
+	root_.reach["198.51.100.1 1234"] = Reach::kAnswers;
+	EXPECT_EQ(OnlyBad(), "");
+	EXPECT_TRUE(Notes("s1"));
+}
+
+TEST_F(Host, TheOtherEnd)
+{
+	auto findings = ExamineOtherEnd({"0.1.0", {{Finding::kNote, "a", "b", "c"}}}, "0.1.0");
+	ASSERT_EQ(findings.size(), 1U);
+	EXPECT_EQ(findings[0].level, Finding::kOk);
+	findings = ExamineOtherEnd({"0.2.0", {{Finding::kBad, "rdma", "b", "c"}}}, "0.1.0");
+	ASSERT_EQ(findings.size(), 2U);
+	EXPECT_EQ(findings[0].level, Finding::kNote);
+	EXPECT_NE(findings[0].what.find("0.2.0"), std::string::npos);
+	EXPECT_EQ(findings[1].about, "other end, rdma");
+	EXPECT_EQ(findings[1].level, Finding::kBad);
+}
+
 } // namespace
 } // namespace rail::ctl

@@ -263,10 +263,20 @@ def test_events(tools: tuple[Tool, Tool]) -> None:
 
 def test_doctor(tools: tuple[Tool, Tool]) -> None:
     """It knows ours, and says what is not well with how to mend it."""
-    client, _ = tools
+    client, server = tools
     findings = client.json("doctor")["findings"]
     levels = {finding["about"]: finding["level"] for finding in findings}
     assert levels["rnbd_client"] == "ok" and "bad" not in levels.values(), findings
+    client.host.put("/tmp/other", server("--json", "doctor"))
+    addr = server.host.addr()
+    said = client("doctor", "--with", "/tmp/other", addr)
+    assert "other end: is of the same version" in said and f"{addr} port 1234: answers" in said, said
+    # Nobody serves NFS there; no host has the third address; no device leads to the fourth.
+    assert "nobody listens" in said, said
+    for wrong, words in ((addr.rpartition(".")[0] + ".99", "does not answer by RDMA"),
+                         ("192.0.2.1", "no RDMA device of this host")):
+        said = client("doctor", "--brief", wrong, status=FOUND)
+        assert f"BAD   {wrong}: " in said and words in said, said
     for link in (0, 1):
         client("rxe", "down", client.host.nic(link).name)
     bad = [finding for finding in client.json("doctor", status=FOUND)["findings"]

@@ -383,10 +383,19 @@ void Cli::AddHost()
 		->type_name("N")
 		->check(Between(1, kMostCount));
 
-	CLI::App *doctor = Command(&app_, "doctor", "Look for what is wrong with this host",
-				   "  railctl doctor\n"
-				   "  railctl doctor --brief || echo 'something is wrong'",
-				   [this](const Context &c) { return CmdDoctor(c, flag_); });
+	CLI::App *doctor = Command(
+		&app_, "doctor", "Look for what is wrong with this host, and on the way to others",
+		"  railctl doctor\n"
+		"  railctl doctor 192.0.2.1\n"
+		"  ssh 192.0.2.1 railctl --json doctor | railctl doctor --with -\n"
+		"  railctl doctor --brief || echo 'something is wrong'",
+		[this](const Context &c) { return CmdDoctor(c, flag_, many_, option_); });
+	Operands(doctor, "SERVER", &many_, "Another host: does it answer by RDMA?")
+		->required(false);
+	doctor->add_option("--with", option_,
+			   "What railctl --json doctor printed at the other end; - is the standard "
+			   "input")
+		->type_name("FILE");
 	doctor->add_flag("-b,--brief", flag_, "Only what is wrong");
 
 	CLI::App *rxe = Command(&app_, "rxe", "Software RDMA, for hosts without an RDMA card",

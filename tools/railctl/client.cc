@@ -97,37 +97,6 @@ Path ReadPath(const Root &root, const std::string &session, const std::string &n
 	return path;
 }
 
-std::vector<std::string> Resolve(const std::string &server)
-{
-	std::vector<std::string> found;
-	addrinfo hints{};
-	addrinfo *list = nullptr;
-
-	if (const auto address = Address(server))
-		return {*address};
-	hints.ai_socktype = SOCK_STREAM;
-	const int error = getaddrinfo(server.c_str(), nullptr, &hints, &list);
-	if (error)
-		throw Error(Exit::kUsage, server,
-			    fmt::format("is neither an address nor a host that is known ({})",
-					gai_strerror(error)),
-			    "give an address as 192.0.2.1, fe80::1%eth0 or gid:fe80::1");
-	const std::unique_ptr<addrinfo, void (*)(addrinfo *)> owner(list, freeaddrinfo);
-	for (const addrinfo *ai = list; ai; ai = ai->ai_next) {
-		std::array<char, NI_MAXHOST> text{};
-
-		if (getnameinfo(ai->ai_addr, ai->ai_addrlen, text.data(), text.size(), nullptr, 0,
-				NI_NUMERICHOST) != 0)
-			continue;
-		if (const auto address = Address(text.data()))
-			found.push_back(*address);
-	}
-	if (found.empty())
-		throw Error(Exit::kUsage, server, "has no address", "give an address");
-	found.resize(1);
-	return found;
-}
-
 void CheckSessionName(const std::string &name)
 {
 	if (name.empty() || name.size() > kLongestSession || HasControl(name) ||
@@ -252,6 +221,33 @@ std::string Base(std::string_view path)
 }
 
 } // namespace
+
+std::string ResolveServer(const std::string &server)
+{
+	addrinfo hints{};
+	addrinfo *list = nullptr;
+
+	if (const auto address = Address(server))
+		return *address;
+	hints.ai_socktype = SOCK_STREAM;
+	const int error = getaddrinfo(server.c_str(), nullptr, &hints, &list);
+	if (error)
+		throw Error(Exit::kUsage, server,
+			    fmt::format("is neither an address nor a host that is known ({})",
+					gai_strerror(error)),
+			    "give an address as 192.0.2.1, fe80::1%eth0 or gid:fe80::1");
+	const std::unique_ptr<addrinfo, void (*)(addrinfo *)> owner(list, freeaddrinfo);
+	for (const addrinfo *ai = list; ai; ai = ai->ai_next) {
+		std::array<char, NI_MAXHOST> text{};
+
+		if (getnameinfo(ai->ai_addr, ai->ai_addrlen, text.data(), text.size(), nullptr, 0,
+				NI_NUMERICHOST) != 0)
+			continue;
+		if (const auto address = Address(text.data()))
+			return *address;
+	}
+	throw Error(Exit::kUsage, server, "has no address", "give an address");
+}
 
 std::size_t Session::up() const
 {
@@ -455,7 +451,7 @@ Device Map(Root &root, MapRequest request)
 	for (const std::string &text : request.paths)
 		paths.push_back(PathPair(text));
 	if (paths.empty())
-		paths = Resolve(request.server);
+		paths = {ResolveServer(request.server)};
 	request.paths = paths;
 	if (request.session.empty())
 		request.session = SessionFor(root, paths, request.server);

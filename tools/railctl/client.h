@@ -75,6 +75,9 @@ Device FindDevice(const Root &root, std::string_view name);
 // nullptr: there is none of that name.
 const Session *SessionNamed(const std::vector<Session> &sessions, std::string_view name);
 Session FindSession(const Root &root, std::string_view name);
+// A host's name or address, as Address() makes it. Throws Error.
+std::string ResolveServer(const std::string &server);
+
 // "[SRC,]DST" that a user gave, as AddressPair() makes it.
 std::string PathPair(std::string_view text);
 // Is it that pair's path? One without a source is found by its destination.

@@ -789,15 +789,46 @@ Exit CmdWatch(const Context &context, unsigned int count)
 
 /* ---- the host ---- */
 
-Exit CmdDoctor(const Context &context, bool brief)
+namespace
 {
-	const auto findings = Examine(context.root, RAIL_VERSION);
+
+std::string ReadFile(const std::string &name)
+{
+	// A folder, or a disk that fails, must not look like an empty file.
+	const auto text = Root().Read(name == "-" ? "/dev/stdin" : name);
+
+	if (!text)
+		throw Error(Exit::kUsage, name, "cannot be read", "give a file that is there");
+	return *text;
+}
+
+void Append(std::vector<Finding> *findings, const std::vector<Finding> &more)
+{
+	findings->insert(findings->end(), more.begin(), more.end());
+}
+
+} // namespace
+
+Exit CmdDoctor(const Context &context, bool brief, const std::vector<std::string> &servers,
+	       const std::string &with)
+{
+	auto findings = [&] {
+		const Progress progress(context.screen, "looking");
+		return Examine(context.root, RAIL_VERSION);
+	}();
+	for (const std::string &server : servers) {
+		const Progress progress(context.screen, "asking " + server);
+		Append(&findings, ExamineServer(context.root, server));
+	}
+	if (!with.empty())
+		Append(&findings,
+		       ExamineOtherEnd(ParseFindings(ReadFile(with), with), RAIL_VERSION));
 	const bool bad = std::any_of(findings.begin(), findings.end(),
 				     [](const Finding &f) { return f.level == Finding::kBad; });
 	const Screen &screen = context.screen;
 
 	if (screen.json) {
-		screen.out << FindingsJson(findings);
+		screen.out << FindingsJson(findings, RAIL_VERSION);
 		return bad ? Exit::kFound : Exit::kOk;
 	}
 	for (const Finding &finding : findings) {
@@ -836,16 +867,6 @@ Exit CmdRxeDown(const Context &context, const std::string &name)
 
 namespace
 {
-
-std::string ReadFile(const std::string &name)
-{
-	// A folder, or a disk that fails, must not look like an empty file.
-	const auto text = Root().Read(name == "-" ? "/dev/stdin" : name);
-
-	if (!text)
-		throw Error(Exit::kUsage, name, "cannot be read", "give a file that is there");
-	return *text;
-}
 
 void ShowStep(const Screen &screen, const Step &step)
 {

@@ -58,7 +58,9 @@ Exit CmdStats(const Context &context, const std::string &name);
 // count 0: without end
 Exit CmdTop(const Context &context, double seconds, unsigned int count);
 Exit CmdWatch(const Context &context, unsigned int count);
-Exit CmdDoctor(const Context &context, bool brief);
+// servers: other hosts to look at; with: a file with what doctor has said at another one, or ""
+Exit CmdDoctor(const Context &context, bool brief, const std::vector<std::string> &servers,
+	       const std::string &with);
 Exit CmdRxeUp(const Context &context, const std::string &netdev, const std::string &name);
 Exit CmdRxeDown(const Context &context, const std::string &name);
 // "-" is the standard input.

@@ -20,6 +20,8 @@ namespace
 
 constexpr std::uint64_t kFewLockedBytes = 16U << 20;
 constexpr std::uint64_t kFullMtu = 4200;
+constexpr std::uint16_t kBlockPort = 1234;
+constexpr std::uint16_t kNfsPort = 20049;
 
 // In the order in which they can be loaded.
 constexpr std::array<std::string_view, 7> kModules = {"rail_verbs",  "rpcrdma",     "rtrs_core",
@@ -225,15 +227,42 @@ void FileSystems(const Root &root, Findings *findings)
 				     "mount -t debugfs none /sys/kernel/debug"});
 }
 
+// Why there is no way to a host, whatever the port.
+Finding NoWay(Reach reach, const std::string &host, const std::string &address)
+{
+	if (reach == Reach::kNoWay)
+		return {Finding::kBad, host, "no RDMA device of this host has a way to it",
+			"railctl rxe up NETDEV, on the interface that ip route get " + address +
+				" shows"};
+	return {Finding::kBad, host, "does not answer by RDMA",
+		"railctl doctor (there); firewalls have to let UDP 4791 pass, for iWARP the TCP "
+		"port"};
+}
+
+// "192.0.2.1" of "ip:192.0.2.1"; "" of a GID.
+std::string PlainAddress(const std::string &address)
+{
+	return address.rfind("ip:", 0) == 0 ? address.substr(3) : "";
+}
+
 void Client(const Root &root, Findings *findings)
 {
 	for (const Session &session : Sessions(root))
-		for (const Path &path : session.paths)
-			if (!path.up())
-				findings->push_back(
-					{session.up() ? Finding::kNote : Finding::kBad,
-					 session.name, "path " + path.name + " is " + path.state,
-					 "railctl path connect " + session.name + " " + path.name});
+		for (const Path &path : session.paths) {
+			if (path.up())
+				continue;
+			findings->push_back(
+				{session.up() ? Finding::kNote : Finding::kBad, session.name,
+				 "path " + path.name + " is " + path.state,
+				 "railctl path connect " + session.name + " " + path.name});
+			// One that was disconnected on purpose is not to be asked after.
+			const std::string address = PlainAddress(path.dst);
+			if (address.empty() || path.state == "disconnected")
+				continue;
+			const Reach reach = root.Reach(address, kBlockPort);
+			if (reach == Reach::kNoWay || reach == Reach::kSilent)
+				findings->push_back(NoWay(reach, address, address));
+		}
 	for (const Device &device : rail::ctl::Devices(root))
 		if (device.state == "open")
 			findings->push_back(
@@ -277,6 +306,65 @@ void Server(const Root &root, Findings *findings)
 }
 
 } // namespace
+
+std::vector<Finding> ExamineServer(const Root &root, const std::string &server)
+{
+	const std::string address = PlainAddress(ResolveServer(server));
+	Findings findings;
+	bool any = false;
+
+	if (address.empty())
+		return {{Finding::kNote, server, "only IP addresses can be tried", ""}};
+	for (const std::uint16_t port : {kBlockPort, kNfsPort}) {
+		const std::string about = fmt::format("{} port {}", server, port);
+
+		switch (const Reach reach = root.Reach(address, port)) {
+		case Reach::kAnswers:
+			findings.push_back({Finding::kOk, about, "answers by RDMA", ""});
+			any = true;
+			break;
+		case Reach::kNobodyListens:
+			findings.push_back({Finding::kNote, about, "nobody listens there",
+					    port == kBlockPort
+						    ? "modprobe rnbd_server (there)"
+						    : "echo rdma 20049 >/proc/fs/nfsd/portlist "
+						      "(there, where nfsd runs)"});
+			break;
+		case Reach::kSilent:
+		case Reach::kNoWay:
+			return {NoWay(reach, server, address)};
+		case Reach::kNotTried:
+			return {{Finding::kBad, server, "cannot be tried from here",
+				 "modprobe rdma_ucm (as root)"}};
+		}
+	}
+	if (!any)
+		findings.push_back({Finding::kBad, server,
+				    "is there, but serves neither block devices nor NFS by RDMA",
+				    "railctl doctor (there)"});
+	return findings;
+}
+
+std::vector<Finding> ExamineOtherEnd(const OtherEnd &other, const std::string &version)
+{
+	Findings findings;
+
+	if (other.version == version)
+		findings.push_back(
+			{Finding::kOk, "other end", "is of the same version, " + version, ""});
+	else
+		findings.push_back({Finding::kNote, "other end",
+				    fmt::format("is of version {}, this one of {}: they work "
+						"together, but were not tested so",
+						other.version, version),
+				    "apt install ./rail-dkms_VERSION_all.deb "
+				    "./rail-tools_VERSION_ARCH.deb (the same ones at both)"});
+	for (const Finding &finding : other.findings)
+		if (finding.level == Finding::kBad)
+			findings.push_back({finding.level, "other end, " + finding.about,
+					    finding.what, finding.mend});
+	return findings;
+}
 
 std::vector<Finding> Examine(const Root &root, const std::string &version)
 {

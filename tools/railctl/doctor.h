@@ -21,5 +21,14 @@ struct Finding {
 
 // version: railctl's own.
 std::vector<Finding> Examine(const Root &root, const std::string &version);
+// Another host, by what can be seen of it from here. Throws Error if there is no such host.
+std::vector<Finding> ExamineServer(const Root &root, const std::string &server);
+
+// What railctl doctor has said at the other end.
+struct OtherEnd {
+	std::string version;
+	std::vector<Finding> findings;
+};
+std::vector<Finding> ExamineOtherEnd(const OtherEnd &other, const std::string &version);
 
 } // namespace rail::ctl

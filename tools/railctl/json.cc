@@ -315,9 +315,31 @@ std::string StatsJson(const std::vector<Stats> &stats)
 	return Dump(top);
 }
 
-std::string FindingsJson(const std::vector<Finding> &findings)
+OtherEnd ParseFindings(const std::string &text, const std::string &name)
+{
+	OtherEnd other;
+
+	try {
+		const Json top = Json::parse(text);
+
+		other.version = top.at("version");
+		for (const Json &f : top.at("findings"))
+			other.findings.push_back({f.at("level") == LevelName(Finding::kBad)
+							  ? Finding::kBad
+							  : Finding::kNote,
+						  f.at("about"), f.at("what"), f.at("mend")});
+	} catch (const Json::exception &) {
+		throw Error(Exit::kUsage, name, "is not what railctl --json doctor prints",
+			    "at the other end: railctl --json doctor >FILE");
+	}
+	return other;
+}
+
+std::string FindingsJson(const std::vector<Finding> &findings, const std::string &version)
 {
 	Json top = Top();
+
+	top["version"] = version;
 
 	top["findings"] = Array(findings, [](const Finding &f) {
 		return Json{{"level", LevelName(f.level)},

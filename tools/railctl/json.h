@@ -29,7 +29,9 @@ std::string ServerSessionsJson(const std::vector<ServerSession> &sessions);
 std::string ExportsJson(const std::vector<Export> &exports);
 std::string NfsJson(const Nfs &nfs);
 std::string StatsJson(const std::vector<Stats> &stats);
-std::string FindingsJson(const std::vector<Finding> &findings);
+std::string FindingsJson(const std::vector<Finding> &findings, const std::string &version);
+// What that has made, at another host. name: of the file, for what is said of it in an Error.
+OtherEnd ParseFindings(const std::string &text, const std::string &name);
 std::string PlanJson(const Plan &plan, bool done);
 // One line, unlike the others: there is no end to them.
 std::string ChangeJson(const StateChange &change, const std::string &time);

@@ -233,6 +233,14 @@ void Root::Pause(unsigned int ms)
 	std::this_thread::sleep_for(std::chrono::milliseconds(ms));
 }
 
+rail::ctl::Reach Root::Reach(const std::string &address, std::uint16_t port) const
+{
+	constexpr unsigned int kPatienceMs = 10000;
+
+	return prefix_.empty() ? ReachRdma(address, port, kPatienceMs)
+			       : rail::ctl::Reach::kNotTried;
+}
+
 void Root::PauseForEvent(unsigned int ms)
 {
 	constexpr unsigned int kKernel = 1;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "reach.h"
+
 namespace rail::ctl
 {
 
@@ -83,6 +85,8 @@ public:
 	virtual bool IsBlockDevice(std::string_view path) const;
 	// Without a shell.
 	virtual Ran Run(const std::vector<std::string> &argv);
+	// Is somebody at a port of another host, by RDMA? A few seconds, if nobody answers.
+	virtual rail::ctl::Reach Reach(const std::string &address, std::uint16_t port) const;
 	// A pause while something is waited for.
 	virtual void Pause(unsigned int ms);
 	// The same, ended by the first uevent.
