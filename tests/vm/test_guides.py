@@ -47,7 +47,7 @@ def test_start(pair: tuple[Host, Host]) -> None:
         for nic in host.nics:
             railctl(host, "rxe", "down", nic.name)
     page = guide("start", {"client": a, "server": b}, pair)
-    # test_operator has what needs systemd.
+    # There is no systemd on these hosts.
     assert page.follow(skip=("client-systemd", "server-systemd")) == 7
     for host in pair:
         for nic in host.nics:
