@@ -27,7 +27,7 @@ static const char * const reason_text[RAIL_RTRS_NR_REASONS] = {
 	[RAIL_RTRS_SG_ADDR] = "descriptor runs past the last address",
 	[RAIL_RTRS_SG_TOTAL] = "descriptors cover more or fewer chunks than the queue depth",
 	[RAIL_RTRS_IMM_TYPE] = "immediate value of an unknown type",
-	[RAIL_RTRS_IMM_BUF] = "immediate value with a buffer id that does not exist",
+	[RAIL_RTRS_IMM_BUF] = "buffer id that does not exist",
 	[RAIL_RTRS_IMM_OFF] = "immediate value with an offset past the chunk",
 	[RAIL_RTRS_HDR_PAST] = "header runs past the chunk",
 	[RAIL_RTRS_USR_LEN] = "user header longer than what comes before the RTRS header",
@@ -39,6 +39,7 @@ static const char * const reason_text[RAIL_RTRS_NR_REASONS] = {
 	[RAIL_RTRS_READ_ADDR] = "read's descriptor runs past the last address",
 	[RAIL_RTRS_WRITTEN] = "fewer or more bytes were written than the header speaks of",
 	[RAIL_RTRS_RKEY_BUF] = "new rkey for another buffer than the answer is for",
+	[RAIL_RTRS_RSPS_COUNT] = "number of answers is not what the message holds",
 };
 
 /**
@@ -50,6 +51,22 @@ const char *rail_rtrs_reason_text(enum rail_rtrs_reason reason)
 	if ((unsigned int)reason >= RAIL_RTRS_NR_REASONS)
 		return "unknown reason";
 	return reason_text[reason];
+}
+
+static __u8 get_ext(const struct rail_rtrs_ext *ext)
+{
+	if (memcmp(ext->tag, RAIL_RTRS_EXT_TAG, sizeof(ext->tag)))
+		return 0;
+	return ext->bits;
+}
+
+/* None: not even the tag, so that it is as others' is. */
+static void put_ext(struct rail_rtrs_ext *ext, __u8 bits)
+{
+	if (!bits)
+		return;
+	memcpy(ext->tag, RAIL_RTRS_EXT_TAG, sizeof(ext->tag));
+	ext->bits = bits;
 }
 
 static void get_mem(struct rail_rtrs_mem *mem, const struct rail_rtrs_sg *sg)
@@ -134,6 +151,7 @@ enum rail_rtrs_reason rail_rtrs_conn_req_decode(const void *buf, __u32 len,
 		return RAIL_RTRS_CID;
 	conn->recon_cnt = __le16_to_cpu(msg.recon_cnt);
 	conn->first_conn = msg.flags & RAIL_RTRS_CONN_F_FIRST;
+	conn->ext = get_ext(&msg.ext);
 	memcpy(conn->path_uuid, msg.path_uuid, sizeof(conn->path_uuid));
 	memcpy(conn->sess_uuid, msg.sess_uuid, sizeof(conn->sess_uuid));
 	return RAIL_RTRS_OK;
@@ -153,6 +171,7 @@ void rail_rtrs_conn_req_encode(struct rail_rtrs_conn_req *msg, const struct rail
 	msg->cid_num = __cpu_to_le16(conn->cid_num);
 	msg->recon_cnt = __cpu_to_le16(conn->recon_cnt);
 	msg->flags = conn->first_conn ? RAIL_RTRS_CONN_F_FIRST : 0;
+	put_ext(&msg->ext, conn->ext);
 	memcpy(msg->path_uuid, conn->path_uuid, sizeof(msg->path_uuid));
 	memcpy(msg->sess_uuid, conn->sess_uuid, sizeof(msg->sess_uuid));
 }
@@ -167,6 +186,7 @@ void rail_rtrs_conn_req_encode(struct rail_rtrs_conn_req *msg, const struct rail
 enum rail_rtrs_reason rail_rtrs_conn_rsp_decode(const void *buf, __u32 len,
 						struct rail_rtrs_params *params, int *error)
 {
+	enum rail_rtrs_reason reason;
 	struct rail_rtrs_conn_rsp msg;
 	int err;
 
@@ -186,10 +206,13 @@ enum rail_rtrs_reason rail_rtrs_conn_rsp_decode(const void *buf, __u32 len,
 		*error = err < -MAX_ERRNO_ON_WIRE ? -EPROTO : err;
 		return RAIL_RTRS_REFUSED;
 	}
-	return rail_rtrs_params_init(params, __le16_to_cpu(msg.queue_depth),
-				     __le32_to_cpu(msg.max_io_size),
-				     __le32_to_cpu(msg.max_hdr_size),
-				     __le32_to_cpu(msg.flags) & RAIL_RTRS_RSP_F_NEW_RKEY);
+	reason = rail_rtrs_params_init(params, __le16_to_cpu(msg.queue_depth),
+				       __le32_to_cpu(msg.max_io_size),
+				       __le32_to_cpu(msg.max_hdr_size),
+				       __le32_to_cpu(msg.flags) & RAIL_RTRS_RSP_F_NEW_RKEY);
+	if (!reason)
+		params->ext = get_ext(&msg.ext);
+	return reason;
 }
 
 static void put_conn_rsp(struct rail_rtrs_conn_rsp *msg)
@@ -212,6 +235,7 @@ void rail_rtrs_accept_encode(struct rail_rtrs_conn_rsp *msg,
 	msg->max_io_size = __cpu_to_le32(params->max_io_size);
 	msg->max_hdr_size = __cpu_to_le32(params->max_hdr_size);
 	msg->flags = __cpu_to_le32(params->new_rkey ? RAIL_RTRS_RSP_F_NEW_RKEY : 0);
+	put_ext(&msg->ext, params->ext);
 }
 
 /**
@@ -568,6 +592,141 @@ __u32 rail_rtrs_read_encode(void *buf, __u16 usr_len, const struct rail_rtrs_mem
 	put_mem(&sg, mem);
 	memcpy((__u8 *)buf + sizeof(msg), &sg, sizeof(sg));
 	return sizeof(msg) + sizeof(sg);
+}
+
+/**
+ * rail_rtrs_small_encode() - write a request that is a message
+ * @buf: RAIL_RTRS_SMALL_HDR bytes
+ * @req: the request
+ *
+ * Return: where the user header goes, of @req->usr_len bytes.
+ */
+void *rail_rtrs_small_encode(void *buf, const struct rail_rtrs_small_req *req)
+{
+	struct rail_rtrs_small msg = {
+		.type = __cpu_to_le16(req->type),
+		.usr_len = __cpu_to_le16(req->usr_len),
+		.buf_id = __cpu_to_le16(req->buf_id),
+		.flags = req->alone ? RAIL_RTRS_SMALL_F_ALONE : 0,
+		.data_len = __cpu_to_le32(req->data_len),
+	};
+	__u8 *usr = (__u8 *)buf + sizeof(msg);
+
+	if (req->type == RAIL_RTRS_SMALL_READ && req->data_len) {
+		msg.sg.addr = __cpu_to_le64(req->addr);
+		msg.sg.key = __cpu_to_le32(req->key);
+		msg.sg.len = msg.data_len;
+	}
+	memcpy(buf, &msg, sizeof(msg));
+	memset(usr, 0, RAIL_RTRS_SMALL_USR);
+	return usr;
+}
+
+/**
+ * rail_rtrs_small_decode() - check a request that is a message
+ * @buf: its first RAIL_RTRS_SMALL_HDR bytes, or fewer where @len is less
+ * @len: bytes of the message, data included
+ * @params: of the path
+ * @buf_id: chunk
+ * @req: filled in; of type READ or WRITE; the user header is in @buf at @req->usr_at
+ */
+enum rail_rtrs_reason rail_rtrs_small_decode(const void *buf, __u32 len,
+					     const struct rail_rtrs_params *params, __u32 *buf_id,
+					     struct rail_rtrs_req *req)
+{
+	static const __u8 zeroes[4];
+	struct rail_rtrs_small msg;
+	__u32 due = RAIL_RTRS_SMALL_HDR;
+	__u16 type;
+
+	*buf_id = 0;
+	memset(req, 0, sizeof(*req));
+	if (len < RAIL_RTRS_SMALL_HDR)
+		return RAIL_RTRS_SHORT;
+	rail_wire_fetch(&msg, buf, sizeof(msg));
+	type = __le16_to_cpu(msg.type);
+	if (type != RAIL_RTRS_SMALL_WRITE && type != RAIL_RTRS_SMALL_READ)
+		return RAIL_RTRS_BAD_TYPE;
+	if (msg.flags & ~RAIL_RTRS_SMALL_F_ALONE || msg.reserved ||
+	    memcmp(msg.reserved2, zeroes, sizeof(msg.reserved2)))
+		return RAIL_RTRS_FLAGS;
+	req->alone = msg.flags & RAIL_RTRS_SMALL_F_ALONE;
+	req->usr_at = sizeof(msg);
+	req->usr_len = __le16_to_cpu(msg.usr_len);
+	if (req->usr_len > RAIL_RTRS_SMALL_USR)
+		return RAIL_RTRS_USR_LONG;
+	if (__le16_to_cpu(msg.buf_id) >= params->queue_depth)
+		return RAIL_RTRS_IMM_BUF;
+	req->data_len = __le32_to_cpu(msg.data_len);
+	if (req->data_len > RAIL_RTRS_SMALL_DATA || req->data_len > params->max_io_size)
+		return RAIL_RTRS_DATA_LONG;
+	if (type == RAIL_RTRS_SMALL_WRITE) {
+		req->type = RAIL_RTRS_WRITE;
+		due += req->data_len;
+	} else {
+		req->type = RAIL_RTRS_READ;
+		get_mem(&req->mem, &msg.sg);
+		req->has_mem = req->data_len;
+		if (req->has_mem && req->data_len > req->mem.len)
+			return RAIL_RTRS_READ_LEN;
+		if (req->has_mem && rail_addr_wraps(req->mem.addr, req->mem.len))
+			return RAIL_RTRS_READ_ADDR;
+	}
+	if (len != due)
+		return RAIL_RTRS_WRITTEN;
+	*buf_id = __le16_to_cpu(msg.buf_id);
+	return RAIL_RTRS_OK;
+}
+
+/**
+ * rail_rtrs_small_rsps_put() - write one more answer to a message
+ * @msg: the message
+ * @count: how many it has; less than RAIL_RTRS_SMALL_RSPS_MAX
+ * @rsp: from rail_rtrs_imm_rsp()
+ *
+ * Return: bytes of the message now.
+ */
+__u32 rail_rtrs_small_rsps_put(struct rail_rtrs_small_rsps *msg, __u32 count, __u32 rsp)
+{
+	msg->type = __cpu_to_le16(RAIL_RTRS_SMALL_RSPS);
+	msg->count = __cpu_to_le16(count + 1);
+	msg->rsp[count] = __cpu_to_le32(rsp);
+	return offsetof(struct rail_rtrs_small_rsps, rsp) + (count + 1) * sizeof(msg->rsp[0]);
+}
+
+/**
+ * rail_rtrs_small_rsps_decode() - check a message of answers
+ * @buf: message
+ * @len: its length
+ * @rsp: the answers, for rail_rtrs_imm_client(); of type RAIL_RTRS_IMM_IO_RSP each
+ * @count: how many
+ */
+enum rail_rtrs_reason rail_rtrs_small_rsps_decode(const void *buf, __u32 len,
+						  __u32 rsp[RAIL_RTRS_SMALL_RSPS_MAX],
+						  __u32 *count)
+{
+	const __u32 head = offsetof(struct rail_rtrs_small_rsps, rsp);
+	struct rail_rtrs_small_rsps msg;
+	__u32 i, n;
+
+	*count = 0;
+	if (len < head)
+		return RAIL_RTRS_SHORT;
+	if (len > sizeof(msg))
+		return RAIL_RTRS_RSPS_COUNT;
+	rail_wire_fetch(&msg, buf, len);
+	if (__le16_to_cpu(msg.type) != RAIL_RTRS_SMALL_RSPS)
+		return RAIL_RTRS_BAD_TYPE;
+	n = __le16_to_cpu(msg.count);
+	if (!n || n > RAIL_RTRS_SMALL_RSPS_MAX || len != head + n * sizeof(msg.rsp[0]))
+		return RAIL_RTRS_RSPS_COUNT;
+	for (i = 0; i < n; i++) {
+		rsp[i] = __le32_to_cpu(msg.rsp[i]);
+		if (rsp[i] >> RAIL_RTRS_IMM_PAYLOAD_BITS != RAIL_RTRS_IMM_IO_RSP)
+			return RAIL_RTRS_IMM_TYPE;
+	}
+	*count = n;
+	return RAIL_RTRS_OK;
 }
 
 /**

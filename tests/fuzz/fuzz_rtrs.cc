@@ -72,6 +72,34 @@ void FuzzInfo(const rail::Bytes &bytes, bool new_rkey)
 	CHECK(total == std::uint64_t{kDepth} * params.chunk_size);
 }
 
+void FuzzSmall(const rail::Bytes &bytes)
+{
+	const rail_rtrs_params params = Params(126976, 4096, true);
+	rail_rtrs_req req;
+	std::uint32_t buf_id;
+
+	if (rail_rtrs_small_decode(bytes.data(), Len(bytes), &params, &buf_id, &req))
+		return;
+	CHECK(buf_id < kDepth && req.data_len <= RAIL_RTRS_SMALL_DATA && !req.inval);
+	CHECK(req.usr_at + req.usr_len <= RAIL_RTRS_SMALL_HDR);
+	if (req.type == RAIL_RTRS_WRITE)
+		CHECK(bytes.size() == RAIL_RTRS_SMALL_HDR + std::size_t{req.data_len});
+	else
+		CHECK(bytes.size() == RAIL_RTRS_SMALL_HDR && req.data_len <= req.mem.len);
+}
+
+void FuzzSmallRsps(const rail::Bytes &bytes)
+{
+	std::uint32_t rsp[RAIL_RTRS_SMALL_RSPS_MAX];
+	std::uint32_t count;
+
+	if (rail_rtrs_small_rsps_decode(bytes.data(), Len(bytes), rsp, &count)) {
+		CHECK(!count);
+		return;
+	}
+	CHECK(bytes.size() == 4 + std::size_t{4} * count);
+}
+
 // The first four bytes are the immediate value, the rest lies where that points to.
 void FuzzRequest(const rail::Bytes &bytes)
 {
@@ -117,7 +145,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 {
 	const rail::Input input(data, size);
 
-	switch (input.pick % 6) {
+	switch (input.pick % 8) {
 	case 0:
 		FuzzConnReq(input.message);
 		break;
@@ -126,13 +154,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 		break;
 	case 2:
 	case 3:
-		FuzzInfo(input.message, input.pick % 6 == 3);
+		FuzzInfo(input.message, input.pick % 8 == 3);
 		break;
 	case 4:
 		FuzzRequest(input.message);
 		break;
-	default:
+	case 5:
 		FuzzRkeyRsp(input.message);
+		break;
+	case 6:
+		FuzzSmall(input.message);
+		break;
+	default:
+		FuzzSmallRsps(input.message);
 	}
 	return 0;
 }

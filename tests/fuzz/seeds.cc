@@ -92,6 +92,33 @@ void AddRnbd(Corpus &corpus, const rail::Vector &vector)
 	}
 }
 
+// No in-tree module sends these.
+void AddSmall(Corpus &corpus)
+{
+	for (const std::uint16_t type : {RAIL_RTRS_SMALL_READ, RAIL_RTRS_SMALL_WRITE}) {
+		const rail_rtrs_small_req req = {
+			.type = type,
+			.usr_len = RAIL_RTRS_SMALL_USR,
+			.buf_id = 1,
+			.alone = true,
+			.data_len = 512,
+			.addr = 4096,
+			.key = 1,
+		};
+		rail::Bytes message(RAIL_RTRS_SMALL_HDR);
+
+		rail_rtrs_small_encode(message.data(), &req);
+		if (type == RAIL_RTRS_SMALL_WRITE)
+			message.resize(message.size() + req.data_len);
+		corpus.Add(6, message);
+	}
+	rail_rtrs_small_rsps rsps = {};
+	const std::uint32_t len =
+		rail_rtrs_small_rsps_put(&rsps, 0, rail_rtrs_imm_rsp(1, 0, false));
+
+	corpus.Add(7, rail::Exact(rail::BytesOf(rsps), len));
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -113,6 +140,8 @@ try {
 	}
 	if (codec == "rpcrdma")
 		AddRandomHeaders(corpus);
+	else if (codec == "rtrs")
+		AddSmall(corpus);
 	return 0;
 } catch (const std::exception &error) {
 	std::cerr << error.what() << '\n';

@@ -687,6 +687,260 @@ TEST(Rtrs, RandomChunksAreHarmless)
 	EXPECT_GT(taken, 100);
 }
 
+// What RAIL's ends say to each other in reserved bytes.
+TEST(Rtrs, ExtensionsAreTheTaggedOnesOnly)
+{
+	rail_rtrs_conn conn = Conn();
+	rail_rtrs_conn_req req;
+	const rail_rtrs_conn_req without = [&] {
+		rail_rtrs_conn_req msg;
+
+		rail_rtrs_conn_req_encode(&msg, &conn);
+		return msg;
+	}();
+	rail_rtrs_params params = Params(true);
+	rail_rtrs_conn_rsp rsp;
+	int error;
+
+	// Not offered: the bytes are what they are with others.
+	EXPECT_EQ(BytesOf(without.ext), Bytes(4));
+	conn.ext = RAIL_RTRS_EXT_SMALL;
+	rail_rtrs_conn_req_encode(&req, &conn);
+	EXPECT_EQ(Exact(BytesOf(req), 45), Exact(BytesOf(without), 45));
+	EXPECT_EQ(BytesOf(req.ext), (Bytes{'R', 'A', 'I', 1}));
+	ASSERT_EQ(rail_rtrs_conn_req_decode(&req, sizeof(req), &conn), RAIL_RTRS_OK);
+	EXPECT_EQ(conn.ext, RAIL_RTRS_EXT_SMALL);
+	req.ext.tag[2]++;
+	ASSERT_EQ(rail_rtrs_conn_req_decode(&req, sizeof(req), &conn), RAIL_RTRS_OK);
+	EXPECT_EQ(conn.ext, 0);
+
+	rail_rtrs_accept_encode(&rsp, &params);
+	EXPECT_EQ(BytesOf(rsp.ext), Bytes(4));
+	params.ext = RAIL_RTRS_EXT_SMALL;
+	rail_rtrs_accept_encode(&rsp, &params);
+	EXPECT_EQ(BytesOf(rsp.ext), (Bytes{'R', 'A', 'I', 1}));
+	ASSERT_EQ(rail_rtrs_conn_rsp_decode(&rsp, sizeof(rsp), &params, &error), RAIL_RTRS_OK);
+	EXPECT_EQ(params.ext, RAIL_RTRS_EXT_SMALL);
+	rsp.ext.tag[0] = 0;
+	ASSERT_EQ(rail_rtrs_conn_rsp_decode(&rsp, sizeof(rsp), &params, &error), RAIL_RTRS_OK);
+	EXPECT_EQ(params.ext, 0);
+}
+
+// Requests that are messages.
+Bytes Small(std::uint16_t type, std::uint32_t data, std::uint16_t usr = RAIL_RTRS_SMALL_USR)
+{
+	const rail_rtrs_small_req req = {
+		.type = type,
+		.usr_len = usr,
+		.buf_id = 5,
+		.alone = data == 512,
+		.data_len = data,
+		.addr = 0x1122334455667788,
+		.key = 0xdeadbeef,
+	};
+	// What was there before must not get out.
+	Bytes bytes(RAIL_RTRS_SMALL_HDR, 0xee);
+	auto *user = static_cast<std::uint8_t *>(rail_rtrs_small_encode(bytes.data(), &req));
+
+	EXPECT_EQ(user, bytes.data() + 32);
+	for (std::uint16_t at = 0; at < usr; at++)
+		user[at] = 0x55;
+	if (type == RAIL_RTRS_SMALL_WRITE)
+		bytes.resize(bytes.size() + data);
+	return bytes;
+}
+
+constexpr std::uint32_t kMost = RAIL_RTRS_SMALL_DATA;
+
+const Malformed kSmallRead[] = {
+	{"Empty", Nothing(), RAIL_RTRS_SHORT},
+	{"Short", Cut(1), RAIL_RTRS_SHORT},
+	{"Long", [](Bytes &bytes) { bytes.push_back(0); }, RAIL_RTRS_WRITTEN},
+	{"BroughtData", [](Bytes &bytes) { bytes.resize(64 + kMost); }, RAIL_RTRS_WRITTEN},
+	{"TypeRead", Set16(0, RAIL_RTRS_READ), RAIL_RTRS_BAD_TYPE},
+	{"TypeInfo", Set16(0, RAIL_RTRS_INFO_REQ), RAIL_RTRS_BAD_TYPE},
+	{"IsAWrite", Set16(0, RAIL_RTRS_SMALL_WRITE), RAIL_RTRS_WRITTEN},
+	{"UserLong", Set16(2, RAIL_RTRS_SMALL_USR + 1), RAIL_RTRS_USR_LONG},
+	{"UserMost", Set16(2, 0xffff), RAIL_RTRS_USR_LONG},
+	{"NoUser", Set16(2, 0), RAIL_RTRS_OK},
+	{"BufferLast", Set16(4, kDepth - 1), RAIL_RTRS_OK},
+	{"Buffer", Set16(4, kDepth), RAIL_RTRS_IMM_BUF},
+	{"BufferMost", Set16(4, 0xffff), RAIL_RTRS_IMM_BUF},
+	{"Alone", Set16(6, RAIL_RTRS_SMALL_F_ALONE), RAIL_RTRS_OK},
+	{"Flags", Set16(6, 2), RAIL_RTRS_FLAGS},
+	{"Reserved", Set16(6, 1 << 8), RAIL_RTRS_FLAGS},
+	{"Reserved2", Set32(12, 1U << 31), RAIL_RTRS_FLAGS},
+	{"DataLong", Set32(8, kMost + 1), RAIL_RTRS_DATA_LONG},
+	{"DataMost", Set32(8, 0xffffffff), RAIL_RTRS_DATA_LONG},
+	{"NoData", Set32(8, 0), RAIL_RTRS_OK},
+	{"MemorySmall", Set32(28, kMost - 1), RAIL_RTRS_READ_LEN},
+	{"MemoryNone", Set32(28, 0), RAIL_RTRS_READ_LEN},
+	{"MemoryWraps", Set64(16, ~0ULL - kMost + 2), RAIL_RTRS_READ_ADDR},
+	{"MemoryEndsAtLast", Set64(16, ~0ULL - kMost + 1), RAIL_RTRS_OK},
+};
+
+const Malformed kSmallWrite[] = {
+	{"Cut", Cut(1), RAIL_RTRS_WRITTEN},
+	{"HeaderOnly", Cut(kMost), RAIL_RTRS_WRITTEN},
+	{"LessThanHeader", Cut(kMost + 1), RAIL_RTRS_SHORT},
+	{"Long", [](Bytes &bytes) { bytes.push_back(0); }, RAIL_RTRS_WRITTEN},
+	{"DataLess", Set32(8, kMost - 1), RAIL_RTRS_WRITTEN},
+	{"DataLong", Set32(8, kMost + 1), RAIL_RTRS_DATA_LONG},
+	{"DataWraps", Set32(8, 0xffffffc0), RAIL_RTRS_DATA_LONG},
+	{"IsARead", Set16(0, RAIL_RTRS_SMALL_READ), RAIL_RTRS_READ_LEN},
+	{"MemoryIsNotLookedAt", Set64(16, ~0ULL), RAIL_RTRS_OK},
+};
+
+class RtrsSmall : public RtrsMalformed
+{
+protected:
+	static rail_rtrs_reason Decode(const Bytes &bytes)
+	{
+		const rail_rtrs_params params = Params(true);
+		rail_rtrs_req req;
+		std::uint32_t buf_id;
+
+		return rail_rtrs_small_decode(bytes.data(), Len(bytes), &params, &buf_id, &req);
+	}
+};
+
+class RtrsSmallRead : public RtrsSmall
+{
+};
+
+class RtrsSmallWrite : public RtrsSmall
+{
+};
+
+TEST_P(RtrsSmallRead, Reason)
+{
+	Check(Small(RAIL_RTRS_SMALL_READ, kMost), Decode);
+}
+
+TEST_P(RtrsSmallWrite, Reason)
+{
+	Check(Small(RAIL_RTRS_SMALL_WRITE, kMost), Decode);
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, RtrsSmallRead, testing::ValuesIn(kSmallRead), Name);
+INSTANTIATE_TEST_SUITE_P(Table, RtrsSmallWrite, testing::ValuesIn(kSmallWrite), Name);
+
+TEST(Rtrs, SmallRequestsSurviveTheTrip)
+{
+	const rail_rtrs_params params = Params(true);
+
+	for (const std::uint16_t type : {RAIL_RTRS_SMALL_READ, RAIL_RTRS_SMALL_WRITE}) {
+		for (const std::uint32_t data : {0U, 1U, 512U, kMost}) {
+			const bool read = type == RAIL_RTRS_SMALL_READ;
+			const Bytes bytes = Small(type, data, 20);
+			rail_rtrs_req req;
+			std::uint32_t buf_id;
+
+			ASSERT_EQ(rail_rtrs_small_decode(bytes.data(), Len(bytes), &params, &buf_id,
+							 &req),
+				  RAIL_RTRS_OK);
+			EXPECT_EQ(buf_id, 5U);
+			EXPECT_EQ(req.type, read ? RAIL_RTRS_READ : RAIL_RTRS_WRITE);
+			EXPECT_EQ(req.usr_at, 32U);
+			EXPECT_EQ(req.usr_len, 20U);
+			EXPECT_EQ(req.data_len, data);
+			EXPECT_FALSE(req.inval);
+			EXPECT_EQ(req.alone, data == 512);
+			EXPECT_EQ(req.has_mem, read && data);
+			EXPECT_EQ(req.mem.addr, req.has_mem ? 0x1122334455667788U : 0);
+			EXPECT_EQ(req.mem.key, req.has_mem ? 0xdeadbeefU : 0);
+			EXPECT_EQ(req.mem.len, req.has_mem ? data : 0);
+			for (std::size_t at = 32 + 20; at < bytes.size(); at++)
+				ASSERT_EQ(bytes[at], 0) << at;
+		}
+	}
+}
+
+TEST(Rtrs, SmallDataIsNoLongerThanAnyData)
+{
+	const rail_rtrs_params params = SmallParams();
+	const Bytes bytes = Small(RAIL_RTRS_SMALL_READ, kSmallIo + 1);
+	rail_rtrs_req req;
+	std::uint32_t buf_id;
+
+	EXPECT_EQ(rail_rtrs_small_decode(bytes.data(), Len(bytes), &params, &buf_id, &req),
+		  RAIL_RTRS_DATA_LONG);
+}
+
+// Several answers in a message.
+Bytes SmallRsps(std::uint32_t count)
+{
+	rail_rtrs_small_rsps msg = {};
+	std::uint32_t len = 0;
+
+	for (std::uint32_t n = 0; n < count; n++)
+		len = rail_rtrs_small_rsps_put(&msg, n,
+					       rail_rtrs_imm_rsp(n, n == 1 ? -EIO : 0, false));
+	return Exact(BytesOf(msg), len);
+}
+
+const Malformed kSmallRsps[] = {
+	{"Empty", Nothing(), RAIL_RTRS_SHORT},
+	{"NoCount", [](Bytes &bytes) { bytes.resize(3); }, RAIL_RTRS_SHORT},
+	{"Type", Set16(0, RAIL_RTRS_RKEY_RSP), RAIL_RTRS_BAD_TYPE},
+	{"TypeRequest", Set16(0, RAIL_RTRS_SMALL_READ), RAIL_RTRS_BAD_TYPE},
+	{"Count0", Set16(2, 0), RAIL_RTRS_RSPS_COUNT},
+	{"CountLess", Set16(2, 2), RAIL_RTRS_RSPS_COUNT},
+	{"CountMore", Set16(2, 4), RAIL_RTRS_RSPS_COUNT},
+	{"CountMost", Set16(2, 0xffff), RAIL_RTRS_RSPS_COUNT},
+	{"CountNone",
+	 [](Bytes &bytes) {
+		 Put16(bytes, 2, 0);
+		 bytes.resize(4);
+	 },
+	 RAIL_RTRS_RSPS_COUNT},
+	{"CountPastMost",
+	 [](Bytes &bytes) {
+		 Put16(bytes, 2, 16);
+		 bytes.resize(4 + 16 * 4);
+	 },
+	 RAIL_RTRS_RSPS_COUNT},
+	{"Cut", Cut(1), RAIL_RTRS_RSPS_COUNT},
+	{"Long", [](Bytes &bytes) { bytes.push_back(0); }, RAIL_RTRS_RSPS_COUNT},
+	{"Heartbeat", Set32(8, 8U << 28), RAIL_RTRS_IMM_TYPE},
+	{"Invalidated", Set32(12, 2U << 28), RAIL_RTRS_IMM_TYPE},
+};
+
+class RtrsSmallRsps : public RtrsMalformed
+{
+};
+
+TEST_P(RtrsSmallRsps, Reason)
+{
+	Check(SmallRsps(3), [](const Bytes &bytes) {
+		std::uint32_t rsp[RAIL_RTRS_SMALL_RSPS_MAX];
+		std::uint32_t count;
+		const auto reason =
+			rail_rtrs_small_rsps_decode(bytes.data(), Len(bytes), rsp, &count);
+
+		EXPECT_EQ(count, reason ? 0U : 3U);
+		return reason;
+	});
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, RtrsSmallRsps, testing::ValuesIn(kSmallRsps), Name);
+
+TEST(Rtrs, SmallAnswersSurviveTheTrip)
+{
+	for (std::uint32_t n = 1; n <= RAIL_RTRS_SMALL_RSPS_MAX; n++) {
+		const Bytes bytes = SmallRsps(n);
+		std::uint32_t rsp[RAIL_RTRS_SMALL_RSPS_MAX];
+		std::uint32_t count;
+
+		ASSERT_EQ(bytes.size(), 4 + 4 * n);
+		ASSERT_EQ(rail_rtrs_small_rsps_decode(bytes.data(), Len(bytes), rsp, &count),
+			  RAIL_RTRS_OK);
+		ASSERT_EQ(count, n);
+		for (std::uint32_t i = 0; i < n; i++)
+			EXPECT_EQ(rsp[i], rail_rtrs_imm_rsp(i, i == 1 ? -EIO : 0, false));
+	}
+}
+
 // RKEY_RSP
 Bytes RkeyRsp()
 {
@@ -732,6 +986,7 @@ TEST(Rtrs, TablesHaveEveryReason)
 	add(kInfoRsp);
 	add(kRequests);
 	add(kRkeyRsp);
+	add(kSmallRsps);
 	for (int reason = 0; reason < RAIL_RTRS_NR_REASONS; reason++)
 		EXPECT_TRUE(seen.contains(reason))
 			<< rail_rtrs_reason_text(static_cast<rail_rtrs_reason>(reason));

@@ -30,11 +30,29 @@ enum rail_rtrs_type {
 	RAIL_RTRS_WRITE		= 2,
 	RAIL_RTRS_READ		= 3,
 	RAIL_RTRS_RKEY_RSP	= 4,
+	/* RAIL's own, where both ends are; see struct rail_rtrs_small. */
+	RAIL_RTRS_SMALL_WRITE	= 0x5201,
+	RAIL_RTRS_SMALL_READ	= 0x5202,
+	RAIL_RTRS_SMALL_RSPS	= 0x5203,
 };
 
 #define RAIL_RTRS_CONN_F_FIRST		0x01	/* first path of a new session */
 #define RAIL_RTRS_RSP_F_NEW_RKEY	0x02	/* a new rkey follows every I/O */
 #define RAIL_RTRS_READ_F_INVAL		0x01	/* the server must invalidate the key */
+
+/*
+ * What RAIL adds to RTRS. A client says in bytes that are reserved and 0 with others what it would
+ * use, a server likewise what of that it grants: on this connection. Others see no difference.
+ */
+#define RAIL_RTRS_EXT_TAG		"RAI"
+#define RAIL_RTRS_EXT_SMALL		0x01	/* struct rail_rtrs_small */
+
+struct rail_rtrs_ext {
+	__u8 tag[3];
+	__u8 bits;
+};
+
+static_assert(sizeof(struct rail_rtrs_ext) == 4);
 
 /* Private data of a connect request. */
 struct rail_rtrs_conn_req {
@@ -47,7 +65,8 @@ struct rail_rtrs_conn_req {
 	__u8 path_uuid[RAIL_RTRS_UUID_LEN];
 	__u8 sess_uuid[RAIL_RTRS_UUID_LEN];
 	__u8 flags;
-	__u8 reserved[11];
+	struct rail_rtrs_ext ext;
+	__u8 reserved[7];
 };
 
 static_assert(sizeof(struct rail_rtrs_conn_req) == 56);
@@ -59,7 +78,8 @@ static_assert(offsetof(struct rail_rtrs_conn_req, recon_cnt) == 10);
 static_assert(offsetof(struct rail_rtrs_conn_req, path_uuid) == 12);
 static_assert(offsetof(struct rail_rtrs_conn_req, sess_uuid) == 28);
 static_assert(offsetof(struct rail_rtrs_conn_req, flags) == 44);
-static_assert(offsetof(struct rail_rtrs_conn_req, reserved) == 45);
+static_assert(offsetof(struct rail_rtrs_conn_req, ext) == 45);
+static_assert(offsetof(struct rail_rtrs_conn_req, reserved) == 49);
 
 /* Private data of an accept or a reject. */
 struct rail_rtrs_conn_rsp {
@@ -70,7 +90,8 @@ struct rail_rtrs_conn_rsp {
 	__le32 max_io_size;
 	__le32 max_hdr_size;
 	__le32 flags;
-	__u8 reserved[36];
+	struct rail_rtrs_ext ext;
+	__u8 reserved[32];
 };
 
 static_assert(sizeof(struct rail_rtrs_conn_rsp) == 56);
@@ -80,7 +101,8 @@ static_assert(offsetof(struct rail_rtrs_conn_rsp, queue_depth) == 6);
 static_assert(offsetof(struct rail_rtrs_conn_rsp, max_io_size) == 8);
 static_assert(offsetof(struct rail_rtrs_conn_rsp, max_hdr_size) == 12);
 static_assert(offsetof(struct rail_rtrs_conn_rsp, flags) == 16);
-static_assert(offsetof(struct rail_rtrs_conn_rsp, reserved) == 20);
+static_assert(offsetof(struct rail_rtrs_conn_rsp, ext) == 20);
+static_assert(offsetof(struct rail_rtrs_conn_rsp, reserved) == 24);
 
 /* Memory that the peer may reach. */
 struct rail_rtrs_sg {
@@ -148,6 +170,55 @@ static_assert(sizeof(struct rail_rtrs_rkey_rsp) == 8);
 static_assert(offsetof(struct rail_rtrs_rkey_rsp, buf_id) == 2);
 static_assert(offsetof(struct rail_rtrs_rkey_rsp, rkey) == 4);
 
+/*
+ * A request as a message (RAIL_RTRS_EXT_SMALL): a Send on an I/O connection, from client to server.
+ * The user header begins behind this, zeroes follow it up to RAIL_RTRS_SMALL_HDR bytes, and then a
+ * write's data. Nothing of it is ever in memory that the client reaches, so the chunk's key stays
+ * as it is, with rkey rotation too.
+ *
+ * The answer is one RDMA Write With Immediate, of type 1: with a read's data to the memory that
+ * @sg says, or of no bytes: a write's, one without data, an error. Those without data may come
+ * several in one message, see struct rail_rtrs_small_rsps.
+ */
+struct rail_rtrs_small {
+	__le16 type;
+	__le16 usr_len;
+	__le16 buf_id;
+	__u8 flags;
+	__u8 reserved;
+	__le32 data_len;
+	__u8 reserved2[4];
+	struct rail_rtrs_sg sg;		/* read: where the data goes; else zeroes */
+};
+
+static_assert(sizeof(struct rail_rtrs_small) == 32);
+static_assert(offsetof(struct rail_rtrs_small, usr_len) == 2);
+static_assert(offsetof(struct rail_rtrs_small, buf_id) == 4);
+static_assert(offsetof(struct rail_rtrs_small, data_len) == 8);
+static_assert(offsetof(struct rail_rtrs_small, sg) == 16);
+
+/*
+ * Answers to small requests that bring no data: a Send from server to client, of just its length.
+ * Each is what would be the immediate value.
+ */
+#define RAIL_RTRS_SMALL_RSPS_MAX	15
+
+struct rail_rtrs_small_rsps {
+	__le16 type;
+	__le16 count;		/* 1 to RAIL_RTRS_SMALL_RSPS_MAX */
+	__le32 rsp[RAIL_RTRS_SMALL_RSPS_MAX];
+};
+
+static_assert(sizeof(struct rail_rtrs_small_rsps) == 64);
+static_assert(offsetof(struct rail_rtrs_small_rsps, rsp) == 4);
+
+/* The client has no other request under way here, and waits: answer at once. A hint. */
+#define RAIL_RTRS_SMALL_F_ALONE	0x01
+
+#define RAIL_RTRS_SMALL_HDR	64	/* with the user header */
+#define RAIL_RTRS_SMALL_USR	(RAIL_RTRS_SMALL_HDR - sizeof(struct rail_rtrs_small))
+#define RAIL_RTRS_SMALL_DATA	4096
+
 /* The longest that follows the user header of a request. */
 #define RAIL_RTRS_REQ_HDR_MAX	(sizeof(struct rail_rtrs_read) + sizeof(struct rail_rtrs_sg))
 
@@ -194,6 +265,8 @@ enum rail_rtrs_reason {
 	RAIL_RTRS_WRITTEN,
 	/* RKEY_RSP */
 	RAIL_RTRS_RKEY_BUF,
+	/* SMALL_RSPS */
+	RAIL_RTRS_RSPS_COUNT,
 	RAIL_RTRS_NR_REASONS,
 };
 
@@ -206,6 +279,7 @@ const char *rail_rtrs_reason_text(enum rail_rtrs_reason reason);
  * @max_hdr_size: most bytes of headers in one
  * @chunk_size: the sum of both
  * @mem_bits: bits of an I/O immediate value that hold the offset
+ * @ext: RAIL_RTRS_EXT_*, of one connection
  * @new_rkey: a new rkey follows every I/O
  */
 struct rail_rtrs_params {
@@ -214,6 +288,7 @@ struct rail_rtrs_params {
 	__u32 max_hdr_size;
 	__u32 chunk_size;
 	__u8 mem_bits;
+	__u8 ext;
 	bool new_rkey;
 };
 
@@ -227,6 +302,7 @@ enum rail_rtrs_reason rail_rtrs_params_init(struct rail_rtrs_params *params, __u
  * @cid_num: how many the path has
  * @recon_cnt: grows by 1 at each reconnect of the path
  * @first_conn: the path is the first of a new session
+ * @ext: RAIL_RTRS_EXT_* that the client would use
  * @path_uuid: of the path
  * @sess_uuid: of the session
  */
@@ -236,6 +312,7 @@ struct rail_rtrs_conn {
 	__u16 cid_num;
 	__u16 recon_cnt;
 	bool first_conn;
+	__u8 ext;
 	__u8 path_uuid[RAIL_RTRS_UUID_LEN];
 	__u8 sess_uuid[RAIL_RTRS_UUID_LEN];
 };
@@ -349,6 +426,7 @@ static inline __u32 rail_rtrs_imm_hb(bool ack)
  * @usr_len: bytes in the user header
  * @data_len: bytes of data: in the chunk (write), to be sent back (read)
  * @inval: read: the answer invalidates @mem.key
+ * @alone: small: RAIL_RTRS_SMALL_F_ALONE
  * @has_mem: read: there is memory for data at the client
  * @mem: read: that memory
  */
@@ -358,6 +436,7 @@ struct rail_rtrs_req {
 	__u32 usr_at;
 	__u32 data_len;
 	bool inval;
+	bool alone;
 	bool has_mem;
 	struct rail_rtrs_mem mem;
 };
@@ -367,6 +446,36 @@ enum rail_rtrs_reason rail_rtrs_req_decode(const void *chunk,
 					   __u32 written, struct rail_rtrs_req *req);
 void rail_rtrs_write_encode(struct rail_rtrs_write *msg, __u16 usr_len);
 __u32 rail_rtrs_read_encode(void *buf, __u16 usr_len, const struct rail_rtrs_mem *mem, bool inval);
+
+/**
+ * struct rail_rtrs_small_req - a request to be sent as a message
+ * @type: RAIL_RTRS_SMALL_READ or RAIL_RTRS_SMALL_WRITE
+ * @usr_len: bytes in the user header, at most RAIL_RTRS_SMALL_USR
+ * @buf_id: chunk
+ * @alone: RAIL_RTRS_SMALL_F_ALONE
+ * @data_len: bytes of data, at most RAIL_RTRS_SMALL_DATA
+ * @addr: read with data: where it goes
+ * @key: key for that
+ */
+struct rail_rtrs_small_req {
+	__u16 type;
+	__u16 usr_len;
+	__u16 buf_id;
+	bool alone;
+	__u32 data_len;
+	__u64 addr;
+	__u32 key;
+};
+
+void *rail_rtrs_small_encode(void *buf, const struct rail_rtrs_small_req *req);
+enum rail_rtrs_reason rail_rtrs_small_decode(const void *buf, __u32 len,
+					     const struct rail_rtrs_params *params, __u32 *buf_id,
+					     struct rail_rtrs_req *req);
+
+__u32 rail_rtrs_small_rsps_put(struct rail_rtrs_small_rsps *msg, __u32 count, __u32 rsp);
+enum rail_rtrs_reason rail_rtrs_small_rsps_decode(const void *buf, __u32 len,
+						  __u32 rsp[RAIL_RTRS_SMALL_RSPS_MAX],
+						  __u32 *count);
 
 enum rail_rtrs_reason rail_rtrs_rkey_rsp_decode(const void *buf, __u32 len, __u32 buf_id,
 						__u32 *rkey);
