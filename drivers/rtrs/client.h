@@ -16,7 +16,10 @@
  *		receives and buffers are made for each attempt, and die in
  *		clt_path_teardown().
  * clt_slot	what a path has for a request: the chunk's address and key at the server, a header
- *		buffer, a memory region. Made and unmade as the rail_conn is.
+ *		buffer, a memory region, room for a small one's data. Made and unmade as the
+ *		rail_conn is.
+ * clt_bounce	that room of some slots, and the region over it by which the server reaches it as
+ *		long as the path lives. Nothing but data of small requests is ever there.
  *
  * A path's life (clt_path.state; only the path's work moves it)
  * -------------------------------------------------------------
@@ -56,6 +59,8 @@
  *	FLYING	req->path has it. It ends when req->pending is 0: its send completed (the device
  *		does not read its memory any more), the answer is here, and a local invalidation,
  *		if any, completed. If the path dies first, the teardown has it.
+ *		Of a small one the answer is enough: what its send reads is the path's own, and a
+ *		device that sends it again, for it got no acknowledgment, is not listened to.
  *	WAITING	in clt->waiting, for a path
  *
  * There is one owner at any time: the submitter until the post; completions while FLYING; the
@@ -95,8 +100,8 @@
 #define CLT_MAX_SGE		32
 /* Bytes of a header buffer. */
 #define CLT_HDR_SIZE		512
-/* Bytes of a receive: a new key, or nothing. */
-#define CLT_RECV_SIZE		64
+/* Bytes of a receive: a new key, answers to small requests, or nothing. */
+#define CLT_RECV_SIZE		sizeof(struct rail_rtrs_small_rsps)
 /* Receives of connection 0. A peer that sends more waits: it is asked to, without end. */
 #define CLT_ADMIN_RECVS		256
 /* Receives are posted again so many at a time; as many more there are. */
@@ -125,6 +130,7 @@ enum clt_stat {
 	CLT_STAT_MIGRATED_TO,
 	CLT_STAT_REGISTERED_WRITES,
 	CLT_STAT_LOCAL_INVS,
+	CLT_STAT_SMALL,
 	CLT_NR_STATS,
 };
 
@@ -157,6 +163,7 @@ enum clt_req_state {
  * @counted: is in lane.inflight
  * @error: the answer's
  * @mr: @slot's region is in use
+ * @small: sent as a message
  * @mapped: entries of io->sg mapped by us for a write without region; 0: none
  * @started_ns: when it was submitted
  * @deadline: when it has waited long enough, in jiffies; clt.lock
@@ -180,6 +187,7 @@ struct clt_req {
 	bool counted;
 	int error;
 	bool mr;
+	bool small;
 	int mapped;
 	u64 started_ns;
 	unsigned long deadline;
@@ -198,11 +206,34 @@ struct clt_req {
  * @rkey: its key; a new one comes with the answer, before the request ends
  * @hdr: header buffer
  * @mr: region for a read's data, or a write's in many pieces; the request's owner's
+ * @small: a small request's data, RAIL_RTRS_SMALL_DATA bytes at the start of a page; NULL: there
+ *	   are no small requests
+ * @small_dma: where the device sees it
+ * @small_addr: where the server does
+ * @small_key: the key for that; constant while the path is up
  */
 struct clt_slot {
 	u64 addr;
 	u32 rkey;
 	struct rail_buf *hdr;
+	struct rail_mr *mr;
+	void *small;
+	u64 small_dma;
+	u64 small_addr;
+	u32 small_key;
+};
+
+/**
+ * struct clt_bounce - room for small requests' data, of some slots
+ * @page: first of 1 << @order pages
+ * @order: see @page
+ * @sg: the pages
+ * @mr: region over them
+ */
+struct clt_bounce {
+	struct page *page;
+	unsigned int order;
+	struct scatterlist sg;
 	struct rail_mr *mr;
 };
 
@@ -227,6 +258,7 @@ struct clt_recv {
  * @poll: has no interrupts; constant
  * @rail: the attempt's; NULL while none
  * @up: established; set by its callback
+ * @small: the server takes small requests here; set by its callback
  * @inval: a Send With Invalidate came last; its completions' (one at a time)
  * @inval_rkey: for this key
  * @batch: receives to be posted again; its completions'
@@ -240,6 +272,7 @@ struct clt_conn {
 	bool poll;
 	struct rail_conn *rail;
 	bool up;
+	bool small;
 	bool inval;
 	u32 inval_rkey;
 	struct rail_recv_batch batch;
@@ -277,6 +310,9 @@ enum clt_want {
  * @max_sge: pieces of a send, on this attempt's device
  * @pd: this attempt's protection domain
  * @mrs: regions of @slots
+ * @bounces: room for small requests; NULL: there are none
+ * @nr_bounces: how many
+ * @bounce_mrs: regions of @bounces
  * @hdrs: buffers of @slots
  * @hb: heartbeat
  * @nr_up: connections up; attempt
@@ -320,6 +356,9 @@ struct clt_path {
 	u32 max_sge;
 	struct rail_pd *pd;
 	struct rail_mr_pool *mrs;
+	struct clt_bounce *bounces;
+	u32 nr_bounces;
+	struct rail_mr_pool *bounce_mrs;
 	struct rail_buf_pool *hdrs;
 	struct rail_hb hb;
 	atomic_t nr_up;
@@ -466,6 +505,11 @@ void clt_req_release(struct clt_req *req);
 void clt_req_done(struct clt_req *req, int error);
 int clt_conn_post_recvs(struct clt_conn *conn);
 void clt_conn_recv_done(struct rail_cqe *cqe, struct ib_wc *wc);
+
+/* client_small.c */
+void clt_small_make(struct clt_path *path);
+int clt_small_register(struct clt_path *path);
+void clt_small_free(struct clt_path *path);
 
 /* client_wait.c */
 bool clt_wait_for_path(struct clt_req *req);

@@ -4,6 +4,7 @@
  * allocated, and no memory is written that another CPU's requests write too.
  */
 #include <linux/export.h>
+#include <linux/highmem.h>
 #include <linux/slab.h>
 #include <trace/events/rail_rtrs.h>
 #include "client.h"
@@ -128,6 +129,81 @@ static int clt_build(struct clt_path *path, struct clt_req *req)
 	return 0;
 }
 
+static bool clt_is_small(const struct clt_conn *conn, const struct clt_req *req)
+{
+	return conn->small && req->slot->small && req->io->len <= RAIL_RTRS_SMALL_DATA &&
+	       req->io->usr_len <= RAIL_RTRS_SMALL_USR;
+}
+
+/* A page at once where it is one: cheaper on some machines. */
+static bool clt_is_page(const struct rail_clt_io *io)
+{
+	return io->nents == 1 && io->len == PAGE_SIZE && !io->sg->offset;
+}
+
+static void clt_copy_to_small(const struct rail_clt_io *io, void *small)
+{
+	if (clt_is_page(io)) {
+		void *page = kmap_local_page(sg_page(io->sg));
+
+		copy_page(small, page);
+		kunmap_local(page);
+	} else if (io->len) {
+		sg_copy_to_buffer(io->sg, io->nents, small, io->len);
+	}
+}
+
+static void clt_copy_from_small(const struct rail_clt_io *io, void *small)
+{
+	if (clt_is_page(io)) {
+		void *page = kmap_local_page(sg_page(io->sg));
+
+		copy_page(page, small);
+		kunmap_local(page);
+		flush_dcache_page(sg_page(io->sg));
+	} else if (io->len) {
+		sg_copy_from_buffer(io->sg, io->nents, small, io->len);
+	}
+}
+
+/* The same as a message: all of it is the path's own memory, mapped once and for all. */
+static void clt_build_small(struct clt_path *path, struct clt_req *req)
+{
+	struct rail_clt_io *io = req->io;
+	struct clt_slot *slot = req->slot;
+	bool write = io->dir == DMA_TO_DEVICE;
+	const struct rail_rtrs_small_req msg = {
+		.type = write ? RAIL_RTRS_SMALL_WRITE : RAIL_RTRS_SMALL_READ,
+		.usr_len = io->usr_len,
+		.buf_id = req->permit.id,
+		.data_len = io->len,
+		.addr = slot->small_addr,
+		.key = slot->small_key,
+	};
+
+	io->fill(io, rail_rtrs_small_encode(slot->hdr->addr, &msg));
+	rail_buf_for_device(slot->hdr, RAIL_RTRS_SMALL_HDR);
+	req->sge[0] = slot->hdr->sge;
+	req->sge[0].length = RAIL_RTRS_SMALL_HDR;
+	req->wr.wr.num_sge = 1;
+	if (write && io->len) {
+		clt_copy_to_small(io, slot->small);
+		ib_dma_sync_single_for_device(path->pd->dev->ib, slot->small_dma, io->len,
+					      DMA_BIDIRECTIONAL);
+		req->sge[1].addr = slot->small_dma;
+		req->sge[1].length = io->len;
+		req->sge[1].lkey = path->pd->ib->local_dma_lkey;
+		req->wr.wr.num_sge = 2;
+	}
+	req->wr.wr.sg_list = req->sge;
+	req->wr.wr.opcode = IB_WR_SEND;
+	req->wr.wr.send_flags = 0;
+	rail_chain_init(&req->chain);
+	rail_chain_add(&req->chain, &req->wr.wr);
+	req->small = true;
+	rail_stats_inc(&path->stats, CLT_STAT_SMALL);
+}
+
 /*
  * Put a request on a path. RCU read lock held, so that the path stays until we are done with it.
  * An error: nothing was sent and the request is the caller's. A connection that refuses is closing,
@@ -143,10 +219,16 @@ static int clt_path_send(struct clt_path *path, struct clt_req *req)
 	req->mr = false;
 	req->mapped = 0;
 	req->error = 0;
-	atomic_set(&req->pending, 2);
-	err = clt_build(path, req);
-	if (err)
-		return err;
+	req->small = false;
+	if (likely(clt_is_small(conn, req))) {
+		atomic_set(&req->pending, 1);
+		clt_build_small(path, req);
+	} else {
+		atomic_set(&req->pending, 2);
+		err = clt_build(path, req);
+		if (err)
+			return err;
+	}
 
 	req->counted = READ_ONCE(path->clt->policy) == CLT_MIN_INFLIGHT;
 	if (req->counted)
@@ -374,8 +456,25 @@ static void clt_invalidate(struct clt_conn *conn, struct clt_req *req)
 		clt_path_fail(conn->path, err);
 }
 
+/* An answer to a small request, with @len bytes of data. false: it is not as agreed. */
+static bool clt_answer_small(struct clt_conn *conn, struct clt_req *req, u32 len)
+{
+	const struct rail_clt_io *io = req->io;
+	const struct clt_slot *slot = req->slot;
+
+	if (unlikely(!clt_small_fits(io->dir == DMA_FROM_DEVICE, req->error, io->len, len)))
+		return false;
+	if (!len)
+		return true;
+	ib_dma_sync_single_for_cpu(conn->path->pd->dev->ib, slot->small_dma, len,
+				   DMA_BIDIRECTIONAL);
+	clt_copy_from_small(io, slot->small);
+	return true;
+}
+
 /*
- * An answer. @msg: the message it came with, NULL where it was an immediate value alone.
+ * An answer. @msg: the message it came with, NULL where it was an immediate value, and @len bytes
+ * that were written by RDMA.
  */
 static void clt_answer(struct clt_conn *conn, u32 value, const void *msg, u32 len)
 {
@@ -410,7 +509,7 @@ static void clt_answer(struct clt_conn *conn, u32 value, const void *msg, u32 le
 	}
 	if (msg) {
 		reason = rail_rtrs_rkey_rsp_decode(msg, len, imm.buf_id, &rkey);
-		if (unlikely(reason || !path->params.new_rkey)) {
+		if (unlikely(reason || !path->params.new_rkey || req->small)) {
 			clt_bad_peer(conn, reason ? rail_rtrs_reason_text(reason) :
 						    "a new key, though none was agreed on");
 			return;
@@ -425,8 +524,12 @@ static void clt_answer(struct clt_conn *conn, u32 value, const void *msg, u32 le
 		clt_bad_peer(conn, "says it made a key dead, and did not");
 		return;
 	}
-	req->answered = true;
 	req->error = imm.error;
+	if (req->small && unlikely(!clt_answer_small(conn, req, len))) {
+		clt_bad_peer(conn, "answer of another length than was asked for");
+		return;
+	}
+	req->answered = true;
 	if (req->mr) {
 		if (imm.type == RAIL_RTRS_IMM_IO_RSP_INVAL)
 			rail_mr_invalidated(mr);
@@ -434,6 +537,20 @@ static void clt_answer(struct clt_conn *conn, u32 value, const void *msg, u32 le
 			clt_invalidate(conn, req);
 	}
 	clt_req_put(req);
+}
+
+static void clt_answers(struct clt_conn *conn, const void *msg, u32 len)
+{
+	u32 rsp[RAIL_RTRS_SMALL_RSPS_MAX], i, n;
+	enum rail_rtrs_reason reason;
+
+	reason = rail_rtrs_small_rsps_decode(msg, len, rsp, &n);
+	if (unlikely(reason)) {
+		clt_bad_peer(conn, rail_rtrs_reason_text(reason));
+		return;
+	}
+	for (i = 0; i < n; i++)
+		clt_answer(conn, rsp[i], NULL, 0);
 }
 
 /* ---------------------------------------------------------------- receives */
@@ -464,13 +581,17 @@ void clt_conn_recv_done(struct rail_cqe *cqe, struct ib_wc *wc)
 		return;
 	rail_hb_seen(&conn->path->hb);
 	if (likely(wc->opcode == IB_WC_RECV_RDMA_WITH_IMM)) {
-		clt_answer(conn, be32_to_cpu(wc->ex.imm_data), NULL, 0);
+		clt_answer(conn, be32_to_cpu(wc->ex.imm_data), NULL, wc->byte_len);
 	} else if (wc->wc_flags & IB_WC_WITH_INVALIDATE) {
 		conn->inval = true;
 		conn->inval_rkey = wc->ex.invalidate_rkey;
 	} else if (wc->wc_flags & IB_WC_WITH_IMM) {
 		rail_buf_for_cpu(recv->buf, wc->byte_len);
 		clt_answer(conn, be32_to_cpu(wc->ex.imm_data), recv->buf->addr, wc->byte_len);
+		rail_buf_for_device(recv->buf, wc->byte_len);
+	} else if (conn->small) {
+		rail_buf_for_cpu(recv->buf, wc->byte_len);
+		clt_answers(conn, recv->buf->addr, wc->byte_len);
 		rail_buf_for_device(recv->buf, wc->byte_len);
 	} else {
 		clt_bad_peer(conn, "a message that is no answer");

@@ -32,6 +32,7 @@ static const char * const clt_stat_names[CLT_NR_STATS] = {
 	[CLT_STAT_MIGRATED_TO] = "migrated_to",
 	[CLT_STAT_REGISTERED_WRITES] = "registered_writes",
 	[CLT_STAT_LOCAL_INVS] = "local_invalidations",
+	[CLT_STAT_SMALL] = "small",
 };
 
 static const char * const clt_hist_names[CLT_NR_HISTS] = {
@@ -318,6 +319,13 @@ static void clt_conn_established(struct rail_conn *rail, const void *priv, u8 le
 	if (!conn->cid) {
 		path->rsp_len = min_t(u8, len, sizeof(path->rsp));
 		memcpy(path->rsp, priv, path->rsp_len);
+	} else {
+		struct rail_rtrs_params params;
+		int err;
+
+		/* What else it says there was said on connection 0. */
+		conn->small = !rail_rtrs_conn_rsp_decode(priv, len, &params, &err) &&
+			      params.ext & path->params.ext & RAIL_RTRS_EXT_SMALL;
 	}
 	atomic_inc(&path->nr_up);
 	wake_up_all(&path->wq);
@@ -357,6 +365,7 @@ static int clt_conn_connect(struct clt_conn *conn, bool first, unsigned int time
 		.cid_num = path->nr_conns,
 		.recon_cnt = path->recon_cnt,
 		.first_conn = first,
+		.ext = RAIL_RTRS_EXT_SMALL,
 	};
 	struct rail_connect how = {
 		.dst = (struct sockaddr *)&path->addr.dst,
@@ -371,6 +380,7 @@ static int clt_conn_connect(struct clt_conn *conn, bool first, unsigned int time
 	export_uuid(hello.sess_uuid, &path->clt->uuid);
 	rail_rtrs_conn_req_encode(&priv, &hello);
 	conn->inval = false;
+	conn->small = false;
 	rail = rail_conn_create(path->clt->net, &clt_conn_ops, conn);
 	if (IS_ERR(rail))
 		return PTR_ERR(rail);
@@ -484,6 +494,7 @@ static int clt_path_make_slots(struct clt_path *path)
 		slots[i].mr = rail_mr_get(path->mrs);
 		slots[i].hdr = rail_buf_get(path->hdrs);
 	}
+	clt_small_make(path);
 	return 0;
 }
 
@@ -497,6 +508,7 @@ static void clt_path_free_slots(struct clt_path *path)
 		if (path->slots[i].hdr)
 			rail_buf_put(path->slots[i].hdr);
 	}
+	clt_small_free(path);
 	if (path->mrs)
 		rail_mr_pool_destroy(path->mrs);
 	if (path->hdrs)
@@ -685,6 +697,8 @@ static int clt_path_connect(struct clt_path *path)
 	if (err)
 		return err;
 	err = clt_path_await(path, atomic_read(&path->nr_up) == path->nr_conns);
+	if (!err)
+		err = clt_small_register(path);
 	if (err)
 		return err;
 	return clt_path_exchange_info(path);

@@ -255,3 +255,18 @@ unsigned int clt_prove_ms(unsigned int flaps)
 		return CLT_PROVE_MAX_MS;
 	return min_t(unsigned int, CLT_PROVE_MS << flaps, CLT_PROVE_MAX_MS);
 }
+
+/**
+ * clt_small_fits - is an answer to a small request of the right length?
+ * @read: of a read
+ * @error: the answer's
+ * @asked: bytes of data that the request spoke of
+ * @got: bytes that came with the answer
+ *
+ * A server that brings less leaves in its place what was there before, perhaps of another user's
+ * disk; one that brings something with an error or for a write is not what it said it was.
+ */
+bool clt_small_fits(bool read, int error, u32 asked, u32 got)
+{
+	return got == (read && !error ? asked : 0);
+}

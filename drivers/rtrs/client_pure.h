@@ -94,5 +94,6 @@ int clt_policy_parse(const char *text);
 bool clt_path_may(enum clt_path_state from, enum clt_path_state to);
 unsigned int clt_backoff_ms(unsigned int tries, u32 random);
 unsigned int clt_prove_ms(unsigned int flaps);
+bool clt_small_fits(bool read, int error, u32 asked, u32 got);
 
 #endif /* RTRS_CLIENT_PURE_H */

@@ -13,6 +13,7 @@ MODULE_VERSION(RAIL_VERSION);
 
 struct workqueue_struct *rsrv_wq;
 struct workqueue_struct *rsrv_close_wq;
+struct workqueue_struct *rsrv_flush_wq;
 
 /* ---------------------------------------------------------------- parameters */
 
@@ -213,13 +214,17 @@ static int __init rsrv_init(void)
 		return err;
 	rsrv_wq = alloc_workqueue("rtrs_server", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	rsrv_close_wq = alloc_workqueue("rtrs_server_close", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	rsrv_flush_wq = alloc_workqueue("rtrs_server_flush",
+					WQ_PERCPU | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	err = -ENOMEM;
-	if (!rsrv_wq || !rsrv_close_wq)
+	if (!rsrv_wq || !rsrv_close_wq || !rsrv_flush_wq)
 		goto destroy;
 	err = rsrv_sysfs_init();
 	if (!err)
 		return 0;
 destroy:
+	if (rsrv_flush_wq)
+		destroy_workqueue(rsrv_flush_wq);
 	if (rsrv_close_wq)
 		destroy_workqueue(rsrv_close_wq);
 	if (rsrv_wq)
@@ -230,6 +235,7 @@ destroy:
 static void __exit rsrv_exit(void)
 {
 	destroy_workqueue(rsrv_close_wq);
+	destroy_workqueue(rsrv_flush_wq);
 	destroy_workqueue(rsrv_wq);
 	rsrv_sysfs_exit();
 }

@@ -59,6 +59,9 @@
  *	ANSWERED	the user replied; the answer waits for the chunk's key to be dead (a read's
  *			may take longer than the device), or for room in the send queue
  *
+ * A small request came as a message: it has nothing in the chunk, waits for no key and spoils
+ * nothing.
+ *
  * A request that waits for another path's to be over shares its chunk with it. If the first is a
  * read, the device may have written over what the second brought: as much as it may have is
  * @spoiled. The same read sent again has nothing there; anything else ends the path, and comes
@@ -75,6 +78,7 @@
  *				callbacks
  *	rail_srv.lock		the lists of sessions and paths, rsrv_conn.path
  *	rsrv_chunk.lock		a buffer id's requests on all paths; irq safe
+ *	rsrv_conn.again_lock	receives to be posted again, answers that gather; irq safe
  *	rsrv_conn.room_lock	requests that wait for room; irq safe
  *	rsrv_path.state_lock	state, reason, nr_up, info_seen; irq safe
  */
@@ -119,6 +123,12 @@
 /* Receives beyond the queue depth: heartbeats, what comes before its turn, a batch to be posted. */
 #define RSRV_SPARE_RECVS	(16 + RSRV_RECV_BATCH)
 
+/* Memory of a receive that takes a small request. */
+#define RSRV_SMALL_SIZE		(RAIL_RTRS_SMALL_HDR + RAIL_RTRS_SMALL_DATA)
+
+/* Messages with several answers that may be under way on a connection. */
+#define RSRV_NR_RSPS		32
+
 /* Receives of the service connection that have memory for an INFO_REQ. */
 #define RSRV_INFO_RECVS		4
 
@@ -157,6 +167,8 @@ enum rsrv_stat {
 	RSRV_STAT_WRITE_BYTES,
 	RSRV_STAT_ERRORS,
 	RSRV_STAT_PARKED,
+	RSRV_STAT_SMALL,
+	RSRV_STAT_GATHERED,
 	RSRV_STAT_NO_ROOM,
 	RSRV_STAT_UNANSWERED,
 	RSRV_NR_STATS,
@@ -179,6 +191,7 @@ struct rsrv_path;
  * @addr: the memory, contiguous for the CPU; constant
  * @mapped: @addr is a mapping of scattered pages
  * @usr: copy of the user header; whoever is @busy writes it
+ * @small: data of a small read, which no key ever reaches; as @usr
  * @pieces: the memory, as few physically contiguous pieces as there were to be had; constant
  * @nr_pieces: how many
  */
@@ -189,6 +202,7 @@ struct rsrv_chunk {
 	void *addr;
 	bool mapped;
 	void *usr;
+	struct page *small;
 	struct bio_vec *pieces;
 	u32 nr_pieces;
 };
@@ -199,12 +213,36 @@ struct rsrv_chunk {
  * @wr: receive
  * @conn: connection; constant
  * @buf: memory; NULL where only immediate data is expected
+ * @data: memory of a small write's data; NULL where there are none
+ * @sges: both
  */
 struct rsrv_recv {
 	struct rail_cqe cqe;
 	struct ib_recv_wr wr;
 	struct rsrv_conn *conn;
 	struct rail_buf *buf;
+	struct rail_buf *data;
+	struct ib_sge sges[2];
+};
+
+/**
+ * struct rsrv_rsps - a message with several answers
+ * @conn: constant
+ * @buf: the message; constant
+ * @n: answers in it; conn->again_lock
+ * @chain: what is posted
+ * @wr: the Send
+ * @cqe: told of it
+ * @entry: in conn->rsps_free; conn->again_lock
+ */
+struct rsrv_rsps {
+	struct rsrv_conn *conn;
+	struct rail_buf *buf;
+	u32 n;
+	struct rail_chain chain;
+	struct ib_send_wr wr;
+	struct rail_cqe cqe;
+	struct list_head entry;
 };
 
 /**
@@ -218,8 +256,17 @@ struct rsrv_recv {
  * @attach: work that finds session and path, and answers
  * @recvs: receives
  * @nr_recvs: how many
- * @again: those to be posted again; completions', one at a time
+ * @again_lock: @again, and that receives are posted one batch at a time
+ * @again: those to be posted again
  * @bufs: memory of receives
+ * @data_bufs: memory of small writes' data
+ * @small: takes small requests; constant once there is a QP
+ * @runner: task that is handing small requests to the user just now; its own to write
+ * @rsps: messages with several answers; constant
+ * @rsps_bufs: their memory
+ * @rsps_free: those that nobody uses; @again_lock
+ * @gather: the one that answers go into just now; NULL: none; @again_lock
+ * @flush: work that posts @gather
  * @room_lock: @no_room, and that none joins it after ops->space()
  * @no_room: requests with a chain that waits for room
  */
@@ -233,8 +280,17 @@ struct rsrv_conn {
 	struct work_struct attach;
 	struct rsrv_recv *recvs;
 	u32 nr_recvs;
+	spinlock_t again_lock;
 	struct rail_recv_batch again;
 	struct rail_buf_pool *bufs;
+	struct rail_buf_pool *data_bufs;
+	bool small;
+	struct task_struct *runner;
+	struct rsrv_rsps *rsps;
+	struct rail_buf_pool *rsps_bufs;
+	struct list_head rsps_free;
+	struct rsrv_rsps *gather;
+	struct work_struct flush;
 	spinlock_t room_lock;
 	struct list_head no_room;
 };
@@ -248,6 +304,7 @@ struct rsrv_conn {
  * @inv_pending: the key's invalidation is to complete; chunk->lock
  * @inv_unposted: it is not even posted, for want of room; chunk->lock
  * @decoded: @hdr is what was found in the chunk; owner
+ * @small: came as a message, and the chunk has nothing of it; set with WAITING
  * @built: @chain has the answer, which waits for room; chunk->lock
  * @conn: where it came, and where the answer goes; set with WAITING, there as long as @mr is
  * @cid: of @conn
@@ -255,6 +312,11 @@ struct rsrv_conn {
  * @off: where the header begins; set with WAITING
  * @written: bytes that were written; set with WAITING
  * @hdr: the header, checked
+ * @recv: small write: where its data is, until the reply; there as long as @mr is; chunk->lock
+ * @data: small: the user's vector; of a write with a reference on the page
+ * @usr: small: the user header
+ * @small_dma: where the device sees chunk->small, if @small_mapped; there as long as @mr is
+ * @small_mapped: it does
  * @error: the user's answer
  * @mr: region of the chunk; NULL once the path is torn down; chunk->lock
  * @rkey_msg: message with the next key; with rotation
@@ -263,7 +325,7 @@ struct rsrv_conn {
  * @data_wr: read: the data
  * @data_sges: where it is
  * @inval_wr: Send With Invalidate
- * @imm_wr: the answer without rotation
+ * @imm_wr: the answer without rotation, or of a small request
  * @rkey_wr: the answer with rotation
  * @waiting: in chunk->waiting; chunk->lock
  * @room: in conn->no_room; conn->room_lock
@@ -278,6 +340,7 @@ struct rsrv_req {
 	bool inv_pending;
 	bool inv_unposted;
 	bool decoded;
+	bool small;
 	bool built;
 	struct rsrv_conn *conn;
 	u16 cid;
@@ -285,6 +348,11 @@ struct rsrv_req {
 	u32 off;
 	u32 written;
 	struct rail_rtrs_req hdr;
+	struct rsrv_recv *recv;
+	struct bio_vec data;
+	u8 usr[RAIL_RTRS_SMALL_USR];
+	u64 small_dma;
+	bool small_mapped;
 	int error;
 	struct rail_mr *mr;
 	struct rail_buf *rkey_msg;
@@ -314,6 +382,7 @@ struct rsrv_req {
  * @uuid: constant
  * @recon_cnt: constant
  * @cid_num: connections; constant
+ * @nr_small: how many of them take small requests; constant
  * @conns: by cid; rail_srv.lock to write
  * @pd: the session's protection domain on this device, referenced; until the connections are gone
  * @dev: device; as @pd
@@ -356,6 +425,7 @@ struct rsrv_path {
 	u8 uuid[RAIL_RTRS_UUID_LEN];
 	u16 recon_cnt;
 	u32 cid_num;
+	u32 nr_small;
 	struct rsrv_conn **conns;
 	struct rail_pd *pd;
 	struct rail_dev *dev;
@@ -476,6 +546,8 @@ static inline const char *rsrv_sess_label(const struct rail_srv_sess *sess)
 /* Works that never wait for a path's end, and those that do. */
 extern struct workqueue_struct *rsrv_wq;
 extern struct workqueue_struct *rsrv_close_wq;
+/* Of the same workers as completions: a work queued in one runs next, without a switch. */
+extern struct workqueue_struct *rsrv_flush_wq;
 
 /* server.c */
 extern unsigned int rsrv_max_chunk_size;
@@ -506,6 +578,7 @@ void rsrv_conn_free(struct rsrv_conn *conn);
 /* server_path.c */
 struct rsrv_path *rsrv_path_find(struct rail_srv_sess *sess, const u8 *uuid);
 struct rsrv_path *rsrv_path_create(struct rail_srv_sess *sess, struct rsrv_conn *conn);
+bool rsrv_path_small(const struct rsrv_path *path, const struct rsrv_conn *conn);
 bool rsrv_path_challenge(struct rsrv_path *path);
 bool rsrv_path_fail(struct rsrv_path *path, int reason);
 void rsrv_path_info_req(struct rsrv_path *path, const void *msg, u32 len);
@@ -519,6 +592,12 @@ void rsrv_received(struct rail_cqe *cqe, struct ib_wc *wc);
 void rsrv_space(struct rail_conn *rail);
 void rsrv_req_init(struct rsrv_req *req, struct rsrv_path *path, u32 id);
 struct rail_mr *rsrv_req_sweep(struct rsrv_req *req);
+
+/* server_rsps.c */
+void rsrv_rsps_init(struct rsrv_conn *conn);
+int rsrv_rsps_make(struct rsrv_conn *conn);
+void rsrv_rsps_free(struct rsrv_conn *conn);
+bool rsrv_rsps_add(struct rsrv_conn *conn, u32 rsp);
 
 /* server_sysfs.c */
 int rsrv_sysfs_init(void);

@@ -9,6 +9,18 @@
 
 /* ---------------------------------------------------------------- memory */
 
+/* No answer gathers any more, and no receive has them. */
+static void rsrv_free_bufs(struct rsrv_conn *conn)
+{
+	rsrv_rsps_free(conn);
+	if (conn->bufs)
+		rail_buf_pool_destroy(conn->bufs);
+	if (conn->data_bufs)
+		rail_buf_pool_destroy(conn->data_bufs);
+	conn->bufs = NULL;
+	conn->data_bufs = NULL;
+}
+
 /**
  * rsrv_conn_free - forget a connection
  * @conn: its rail_conn is closed, or was never ours
@@ -19,13 +31,14 @@ void rsrv_conn_free(struct rsrv_conn *conn)
 {
 	u32 i;
 
-	if (conn->recvs)
-		for (i = 0; i < conn->nr_recvs; i++)
-			if (conn->recvs[i].buf)
-				rail_buf_put(conn->recvs[i].buf);
+	for (i = 0; conn->recvs && i < conn->nr_recvs; i++) {
+		if (conn->recvs[i].buf)
+			rail_buf_put(conn->recvs[i].buf);
+		if (conn->recvs[i].data)
+			rail_buf_put(conn->recvs[i].data);
+	}
 	kvfree(conn->recvs);
-	if (conn->bufs)
-		rail_buf_pool_destroy(conn->bufs);
+	rsrv_free_bufs(conn);
 	if (conn->rail)
 		rail_conn_put(conn->rail);
 	kfree(conn);
@@ -49,26 +62,49 @@ static void rsrv_drop_work(struct work_struct *work)
 	rsrv_conn_drop(container_of(work, struct rsrv_conn, attach));
 }
 
+static int rsrv_make_bufs(struct rsrv_conn *conn, struct rail_buf_pool **pool, u32 size, u32 count)
+{
+	struct rail_buf_pool *made;
+
+	made = rail_buf_pool_create(conn->path->pd, size, count, DMA_FROM_DEVICE, NUMA_NO_NODE);
+	if (IS_ERR(made))
+		return PTR_ERR(made);
+	*pool = made;
+	return 0;
+}
+
+/* Before the client is told that it may send small requests. false: it may not. */
+static bool rsrv_make_small(struct rsrv_conn *conn)
+{
+	u32 n = conn->path->sess->params.queue_depth + RSRV_SPARE_RECVS;
+	int err;
+
+	err = rsrv_make_bufs(conn, &conn->bufs, RAIL_RTRS_SMALL_HDR, n);
+	if (!err)
+		err = rsrv_make_bufs(conn, &conn->data_bufs, RAIL_RTRS_SMALL_DATA, n);
+	if (!err)
+		err = rsrv_rsps_make(conn);
+	if (!err)
+		return true;
+	rsrv_free_bufs(conn);
+	return false;
+}
+
 static int rsrv_make_recvs(struct rsrv_conn *conn)
 {
-	u32 nr_bufs = conn->ask.cid ? 0 : RSRV_INFO_RECVS;
+	u32 i, nr_bufs = conn->small ? conn->nr_recvs : 0, n = conn->nr_recvs;
 	struct rail_recv_batch batch;
-	u32 i, n = conn->nr_recvs;
+	int err;
 
 	rail_recv_batch_init(&conn->again);
 	conn->recvs = kvcalloc(n, sizeof(*conn->recvs), GFP_KERNEL);
 	if (!conn->recvs)
 		return -ENOMEM;
-	if (nr_bufs) {
-		conn->bufs = rail_buf_pool_create(conn->path->pd,
-						  sizeof(struct rail_rtrs_info_req), nr_bufs,
-						  DMA_FROM_DEVICE, NUMA_NO_NODE);
-		if (IS_ERR(conn->bufs)) {
-			int err = PTR_ERR(conn->bufs);
-
-			conn->bufs = NULL;
+	if (!conn->ask.cid) {
+		nr_bufs = RSRV_INFO_RECVS;
+		err = rsrv_make_bufs(conn, &conn->bufs, sizeof(struct rail_rtrs_info_req), nr_bufs);
+		if (err)
 			return err;
-		}
 	}
 	rail_recv_batch_init(&batch);
 	for (i = 0; i < n; i++) {
@@ -78,9 +114,16 @@ static int rsrv_make_recvs(struct rsrv_conn *conn)
 		rail_cqe_init_recv(&recv->cqe, rsrv_received);
 		if (i < nr_bufs) {
 			recv->buf = rail_buf_get(conn->bufs);
-			recv->wr.sg_list = &recv->buf->sge;
+			recv->sges[0] = recv->buf->sge;
+			recv->wr.sg_list = recv->sges;
 			recv->wr.num_sge = 1;
 			rail_buf_for_device(recv->buf, recv->buf->sge.length);
+		}
+		if (conn->small) {
+			recv->data = rail_buf_get(conn->data_bufs);
+			recv->sges[1] = recv->data->sge;
+			recv->wr.num_sge = 2;
+			rail_buf_for_device(recv->data, recv->data->sge.length);
 		}
 		rail_recv_batch_add(&batch, &recv->wr, &recv->cqe);
 	}
@@ -101,6 +144,7 @@ static int rsrv_configure(struct rail_conn *rail, struct rail_qp_attr *attr)
 	attr->send_depth = clamp_t(u32, 3 * depth, 64, 4096);
 	attr->recv_depth = conn->nr_recvs;
 	attr->max_send_sge = min_t(u32, RSRV_MAX_SGE, path->dev->max_sge);
+	attr->max_recv_sge = conn->small ? 2 : 1;
 	attr->poll = RAIL_POLL_WORKQUEUE;
 	attr->comp_vector = conn->ask.cid ? conn->ask.cid - 1 : 0;
 	return 0;
@@ -271,7 +315,9 @@ static void rsrv_attach_work(struct work_struct *work)
 	struct rail_accept how = { .priv = &rsp, .priv_len = sizeof(rsp) };
 	struct rail_conn *rail = conn->rail;
 	struct rail_srv *srv = conn->srv;
+	struct rail_rtrs_params params;
 	struct rsrv_path *path;
+	bool small;
 
 	rail_conn_get(rail);
 	mutex_lock(&srv->lock);
@@ -297,7 +343,14 @@ static void rsrv_attach_work(struct work_struct *work)
 		goto put;
 	}
 	/* The path's close work waits for us. */
-	rail_rtrs_accept_encode(&rsp, &path->sess->params);
+	small = rsrv_path_small(path, conn);
+	if (small && conn->ask.cid) {
+		small = rsrv_make_small(conn);
+		conn->small = small;
+	}
+	params = path->sess->params;
+	params.ext = small ? RAIL_RTRS_EXT_SMALL : 0;
+	rail_rtrs_accept_encode(&rsp, &params);
 	if (rail_conn_accept(rail, &how))
 		rsrv_path_fail(path, -ECONNABORTED);
 put:
@@ -331,6 +384,8 @@ static int rsrv_request(struct rail_listener *listener, struct rail_conn *rail,
 	conn->rail = rail;
 	conn->attaching = true;
 	INIT_WORK(&conn->attach, rsrv_attach_work);
+	spin_lock_init(&conn->again_lock);
+	rsrv_rsps_init(conn);
 	spin_lock_init(&conn->room_lock);
 	INIT_LIST_HEAD(&conn->no_room);
 

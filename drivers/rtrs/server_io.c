@@ -24,12 +24,45 @@ static void rsrv_req_broken(struct rsrv_req *req, const char *why)
 		rsrv_warn(req->path, "buffer id %u: %s: closing\n", req->user.id, why);
 }
 
+/* A receive's memory is free again. */
+static void rsrv_recv_again(struct rsrv_conn *conn, struct rsrv_recv *recv)
+{
+	unsigned long flags;
+
+	if (recv->data) {
+		rail_buf_for_device(recv->buf, recv->buf->sge.length);
+		rail_buf_for_device(recv->data, recv->data->sge.length);
+	}
+	spin_lock_irqsave(&conn->again_lock, flags);
+	rail_recv_batch_add(&conn->again, &recv->wr, &recv->cqe);
+	if (conn->again.n == RSRV_RECV_BATCH) {
+		rail_post_recvs(conn->rail, &conn->again);
+		rail_recv_batch_init(&conn->again);
+	}
+	spin_unlock_irqrestore(&conn->again_lock, flags);
+}
+
+/*
+ * Chunk locked. Nobody needs a small write's data any more. Before it is answered, for the client
+ * may then send again, and there has to be a receive for it. Where the path is torn down the
+ * receive is gone.
+ */
+static void rsrv_req_drop_data(struct rsrv_req *req)
+{
+	if (!req->recv)
+		return;
+	put_page(req->data.bv_page);
+	if (req->mr)
+		rsrv_recv_again(req->conn, req->recv);
+	req->recv = NULL;
+}
+
 /* Chunk locked. A request was BUSY: what has it done to the chunk of those that wait? */
 static void rsrv_req_spoil(struct rsrv_req *req)
 {
 	struct rsrv_req *other;
 
-	if (req->hdr.type != RAIL_RTRS_READ)
+	if (req->hdr.type != RAIL_RTRS_READ || req->small)
 		return;
 	list_for_each_entry(other, &req->chunk->waiting, waiting)
 		other->spoiled = max(other->spoiled, req->hdr.data_len);
@@ -45,6 +78,7 @@ static void rsrv_req_end(struct rsrv_req *req)
 	struct rsrv_chunk *chunk = req->chunk;
 	struct rsrv_req *next;
 
+	rsrv_req_drop_data(req);
 	req->state = RSRV_REQ_IDLE;
 	if (chunk->busy != req)
 		return;
@@ -151,9 +185,40 @@ static void rsrv_build_answer(struct rsrv_req *req)
 		req->imm_wr.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
 		req->imm_wr.wr.num_sge = 0;
 		req->imm_wr.wr.send_flags = 0;
+		req->imm_wr.remote_addr = 0;
+		req->imm_wr.rkey = 0;
 		req->imm_wr.wr.ex.imm_data = imm;
 		rail_chain_add(&req->chain, &req->imm_wr.wr);
 	}
+	req->built = true;
+}
+
+/* To a small request: one message. The chunk's key stays as it is: the client made no use of it. */
+static void rsrv_build_small(struct rsrv_req *req)
+{
+	struct ib_rdma_wr *wr = &req->imm_wr;
+
+	wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+	wr->wr.sg_list = req->data_sges;
+	wr->wr.num_sge = 0;
+	wr->wr.send_flags = 0;
+	wr->wr.ex.imm_data = cpu_to_be32(rail_rtrs_imm_rsp(req->user.id, req->error, false));
+	wr->remote_addr = 0;
+	wr->rkey = 0;
+	if (req->hdr.type == RAIL_RTRS_READ && req->hdr.data_len && !req->error) {
+		struct rail_pd *pd = req->path->pd;
+
+		ib_dma_sync_single_for_device(pd->dev->ib, req->small_dma, req->hdr.data_len,
+					      DMA_TO_DEVICE);
+		req->data_sges[0].addr = req->small_dma;
+		req->data_sges[0].length = req->hdr.data_len;
+		req->data_sges[0].lkey = pd->ib->local_dma_lkey;
+		wr->wr.num_sge = 1;
+		wr->remote_addr = req->hdr.mem.addr;
+		wr->rkey = req->hdr.mem.key;
+	}
+	rail_chain_init(&req->chain);
+	rail_chain_add(&req->chain, &wr->wr);
 	req->built = true;
 }
 
@@ -197,6 +262,19 @@ static void rsrv_count(struct rsrv_req *req)
 }
 
 /*
+ * An answer without data, from within ops->request(): others may follow in a moment, and go in one
+ * message. Nobody but a client that breaks the protocol uses the buffer id before that is sent.
+ */
+static bool rsrv_gather(struct rsrv_req *req)
+{
+	if (!req->small || req->hdr.alone || READ_ONCE(req->conn->runner) != current)
+		return false;
+	if (req->hdr.type == RAIL_RTRS_READ && req->hdr.data_len && !req->error)
+		return false;
+	return rsrv_rsps_add(req->conn, rail_rtrs_imm_rsp(req->user.id, req->error, false));
+}
+
+/*
  * Chunk locked, request ANSWERED and not on any list. true: it is over, see rsrv_req_end(). false:
  * it waits for its key to be dead, or for room.
  */
@@ -211,7 +289,14 @@ static bool rsrv_answer(struct rsrv_req *req)
 	}
 	if (req->inv_pending)
 		return false;
-	if (!req->built)
+	err = 0;
+	if (!req->built && rsrv_gather(req)) {
+		rail_stats_inc(&req->path->stats, RSRV_STAT_GATHERED);
+		goto end;
+	}
+	if (!req->built && req->small)
+		rsrv_build_small(req);
+	else if (!req->built)
 		rsrv_build_answer(req);
 	err = rsrv_post(req->conn, req);
 	if (unlikely(err == -EAGAIN))
@@ -240,17 +325,21 @@ void rail_srv_reply(struct rail_srv_req *user, int error)
 	struct rsrv_req *req = container_of(user, struct rsrv_req, user);
 	struct percpu_ref *inflight = &req->path->inflight;
 	unsigned long flags;
-	bool over;
+	/* As in the client: with nothing else to gather, a software device's softirq runs here. */
+	bool over = false, bh = req->hdr.alone && !irqs_disabled();
 
+	if (bh)
+		local_bh_disable();
 	spin_lock_irqsave(&req->chunk->lock, flags);
-	if (WARN_ON_ONCE(req->state != RSRV_REQ_BUSY)) {
-		spin_unlock_irqrestore(&req->chunk->lock, flags);
-		return;
+	if (!WARN_ON_ONCE(req->state != RSRV_REQ_BUSY)) {
+		req->error = error;
+		req->state = RSRV_REQ_ANSWERED;
+		rsrv_req_drop_data(req);
+		over = rsrv_answer(req);
 	}
-	req->error = error;
-	req->state = RSRV_REQ_ANSWERED;
-	over = rsrv_answer(req);
 	spin_unlock_irqrestore(&req->chunk->lock, flags);
+	if (bh)
+		local_bh_enable();
 	if (over)
 		percpu_ref_put(inflight);
 }
@@ -267,11 +356,13 @@ EXPORT_SYMBOL_GPL(rail_srv_reply);
 int rail_srv_req_put_data(struct rail_srv_req *user, const void *from, u32 len)
 {
 	struct rsrv_req *req = container_of(user, struct rsrv_req, user);
+	void *to;
 
 	if (user->dir != DMA_TO_DEVICE || len > user->data_len)
 		return -EMSGSIZE;
-	memcpy(req->chunk->addr, from, len);
-	memset(req->chunk->addr + len, 0, user->data_len - len);
+	to = req->small ? page_address(req->chunk->small) : req->chunk->addr;
+	memcpy(to, from, len);
+	memset(to + len, 0, user->data_len - len);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(rail_srv_req_put_data);
@@ -307,6 +398,7 @@ static const char *rsrv_req_check(struct rsrv_req *req)
 	struct rail_srv_sess *sess = req->path->sess;
 	enum rail_rtrs_reason reason;
 
+	/* Of a small one there is nothing in the chunk. */
 	if (!req->decoded) {
 		if (unlikely(req->off < req->spoiled))
 			return spoiled;
@@ -315,8 +407,8 @@ static const char *rsrv_req_check(struct rsrv_req *req)
 		if (unlikely(reason))
 			return rail_rtrs_reason_text(reason);
 	}
-	if (unlikely(req->spoiled && (req->hdr.type == RAIL_RTRS_WRITE ||
-				      req->hdr.usr_at < req->spoiled)))
+	if (unlikely(req->spoiled && !req->small) &&
+	    (req->hdr.type == RAIL_RTRS_WRITE || req->hdr.usr_at < req->spoiled))
 		return spoiled;
 	if (unlikely(req->hdr.usr_len > sess->srv->attr.usr_max))
 		return rail_rtrs_reason_text(RAIL_RTRS_USR_LONG);
@@ -336,14 +428,23 @@ static void rsrv_req_run(struct rsrv_req *req)
 		rsrv_end_unlocked(req);
 		return;
 	}
-	/* The client may still be able to write to the chunk; not to the copy. */
-	rail_wire_fetch(chunk->usr, chunk->addr + req->hdr.usr_at, req->hdr.usr_len);
 	user->dir = req->hdr.type == RAIL_RTRS_READ ? DMA_TO_DEVICE : DMA_FROM_DEVICE;
-	user->usr = chunk->usr;
+	user->usr = req->usr;
+	if (!req->small) {
+		/* The client may still be able to write to the chunk; not to the copy. */
+		rail_wire_fetch(chunk->usr, chunk->addr + req->hdr.usr_at, req->hdr.usr_len);
+		user->usr = chunk->usr;
+	}
 	user->usr_len = req->hdr.usr_len;
 	user->data = chunk->pieces;
 	user->data_len = req->hdr.data_len;
 	user->nr_data = rsrv_nr_pieces(chunk, user->data_len);
+	if (req->small && user->data_len) {
+		if (!req->recv)
+			bvec_set_page(&req->data, chunk->small, user->data_len, 0);
+		user->data = &req->data;
+		user->nr_data = 1;
+	}
 	user->priv = NULL;
 	trace_rail_srv_req_start(rsrv_sess_label(sess), req->path->name, user->id,
 				 req->cid, req->hdr.type == RAIL_RTRS_WRITE,
@@ -452,54 +553,141 @@ static bool rsrv_start_rotating(struct rsrv_req *req, bool *run)
 	return rsrv_post_inv(req, run);
 }
 
-static void rsrv_io_req(struct rsrv_conn *conn, u32 id, u32 off, u32 written)
+/* The request of a buffer id, with a reference on path->inflight; NULL: there are none. */
+static struct rsrv_req *rsrv_req_get(struct rsrv_conn *conn, u32 id)
 {
 	struct rsrv_path *path = conn->path;
-	struct percpu_ref *inflight = &path->inflight;
-	struct rsrv_chunk *chunk;
-	struct rsrv_req *req;
-	bool over = false, run;
-	unsigned long flags;
 
 	if (unlikely(READ_ONCE(path->state) != RSRV_PATH_UP)) {
 		if (rsrv_path_fail(path, -EPROTO))
 			rsrv_warn(path, "a request before the path is up: closing\n");
-		return;
+		return NULL;
 	}
-	if (unlikely(!percpu_ref_tryget_live(inflight)))
-		return;
-	req = &path->reqs[id];
-	chunk = req->chunk;
+	if (unlikely(!percpu_ref_tryget_live(&path->inflight)))
+		return NULL;
+	return &path->reqs[id];
+}
 
-	spin_lock_irqsave(&chunk->lock, flags);
+/* Chunk locked. true: it was IDLE and is WAITING; the rest of what came is the caller's to set. */
+static bool rsrv_req_begin(struct rsrv_req *req, struct rsrv_conn *conn)
+{
 	/* Without a living key it is the end of a path on which another connection is faster. */
-	if (unlikely(req->state != RSRV_REQ_IDLE || req->mr->state != RAIL_MR_VALID)) {
-		spin_unlock_irqrestore(&chunk->lock, flags);
-		rsrv_req_broken(req, "request with an id that is in flight");
-		percpu_ref_put(inflight);
-		return;
-	}
+	if (unlikely(req->state != RSRV_REQ_IDLE || req->mr->state != RAIL_MR_VALID))
+		return false;
 	req->state = RSRV_REQ_WAITING;
 	req->conn = conn;
 	req->cid = conn->ask.cid;
 	req->spoiled = 0;
-	req->off = off;
-	req->written = written;
 	req->decoded = false;
+	req->small = false;
 	req->built = false;
 	req->user.admin = !conn->ask.cid;
 	req->started = ktime_get_ns();
-	if (path->sess->params.new_rkey) {
-		over = rsrv_start_rotating(req, &run);
-	} else {
-		rail_mr_for_cpu(req->mr);
-		run = rsrv_req_take_turn(req);
+	return true;
+}
+
+/* It was not; the chunk is unlocked. */
+static void rsrv_req_busy(struct rsrv_req *req)
+{
+	struct percpu_ref *inflight = &req->path->inflight;
+
+	rsrv_req_broken(req, "request with an id that is in flight");
+	percpu_ref_put(inflight);
+}
+
+static void rsrv_io_req(struct rsrv_conn *conn, u32 id, u32 off, u32 written)
+{
+	struct rsrv_path *path = conn->path;
+	struct rsrv_req *req = rsrv_req_get(conn, id);
+	bool began, over = false, run = false;
+	unsigned long flags;
+
+	if (unlikely(!req))
+		return;
+	spin_lock_irqsave(&req->chunk->lock, flags);
+	began = rsrv_req_begin(req, conn);
+	if (likely(began)) {
+		req->off = off;
+		req->written = written;
+		if (path->sess->params.new_rkey) {
+			over = rsrv_start_rotating(req, &run);
+		} else {
+			rail_mr_for_cpu(req->mr);
+			run = rsrv_req_take_turn(req);
+		}
 	}
-	spin_unlock_irqrestore(&chunk->lock, flags);
+	spin_unlock_irqrestore(&req->chunk->lock, flags);
 	if (run)
 		rsrv_req_run(req);
+	else if (unlikely(!began))
+		rsrv_req_busy(req);
 	else if (unlikely(over))
-		percpu_ref_put(inflight);
+		percpu_ref_put(&path->inflight);
+}
+
+/*
+ * Chunk locked. A small request that began. A write's receive is its own until the reply; else it
+ * is free again.
+ */
+static void rsrv_small_take(struct rsrv_req *req, const struct rail_rtrs_req *hdr,
+			    struct rsrv_recv *recv)
+{
+	void *data;
+
+	req->small = true;
+	req->decoded = true;
+	req->hdr = *hdr;
+	memcpy(req->usr, recv->buf->addr + hdr->usr_at, hdr->usr_len);
+	if (hdr->type == RAIL_RTRS_READ || !hdr->data_len) {
+		rsrv_recv_again(recv->conn, recv);
+		return;
+	}
+	data = recv->data->addr;
+	rail_buf_for_cpu(recv->data, hdr->data_len);
+	/* The device may go before the user's reply, and its pool with it; not the page. */
+	bvec_set_page(&req->data, virt_to_page(data), hdr->data_len, offset_in_page(data));
+	get_page(req->data.bv_page);
+	req->recv = recv;
+}
+
+/* A message on an I/O connection. What is in it is ours alone; a write's data until the reply. */
+static void rsrv_small(struct rsrv_recv *recv, u32 len)
+{
+	struct rsrv_conn *conn = recv->conn;
+	struct rsrv_path *path = conn->path;
+	enum rail_rtrs_reason reason;
+	bool began, run = false;
+	struct rail_rtrs_req hdr;
+	struct rsrv_req *req;
+	unsigned long flags;
+	u32 id;
+
+	rail_buf_for_cpu(recv->buf, min_t(u32, len, RAIL_RTRS_SMALL_HDR));
+	reason = rail_rtrs_small_decode(recv->buf->addr, len, &path->sess->params, &id, &hdr);
+	if (unlikely(reason)) {
+		if (rsrv_path_fail(path, -EPROTO))
+			rsrv_warn(path, "connection %u: %s: closing\n", conn->ask.cid,
+				  rail_rtrs_reason_text(reason));
+		return;
+	}
+	req = rsrv_req_get(conn, id);
+	if (unlikely(!req))
+		return;
+	spin_lock_irqsave(&req->chunk->lock, flags);
+	began = rsrv_req_begin(req, conn);
+	if (likely(began)) {
+		rsrv_small_take(req, &hdr, recv);
+		run = rsrv_req_take_turn(req);
+	}
+	spin_unlock_irqrestore(&req->chunk->lock, flags);
+	rail_stats_inc(&path->stats, RSRV_STAT_SMALL);
+	if (likely(run)) {
+		WRITE_ONCE(conn->runner, current);
+		rsrv_req_run(req);
+		WRITE_ONCE(conn->runner, NULL);
+	} else if (unlikely(!began)) {
+		rsrv_req_busy(req);
+	}
 }
 
 static void rsrv_imm(struct rsrv_conn *conn, u32 value, u32 written)
@@ -527,7 +715,7 @@ static void rsrv_message(struct rsrv_recv *recv, u32 len)
 {
 	struct rsrv_path *path = recv->conn->path;
 
-	if (recv->buf) {
+	if (recv->buf && !recv->conn->small) {
 		rail_buf_for_cpu(recv->buf, len);
 		rsrv_path_info_req(path, recv->buf->addr, len);
 		rail_buf_for_device(recv->buf, recv->buf->sge.length);
@@ -535,6 +723,7 @@ static void rsrv_message(struct rsrv_recv *recv, u32 len)
 		rsrv_warn(path, "connection %u: a message where only requests are due: closing\n",
 			  recv->conn->ask.cid);
 	}
+	rsrv_recv_again(recv->conn, recv);
 }
 
 /**
@@ -549,24 +738,23 @@ void rsrv_received(struct rail_cqe *cqe, struct ib_wc *wc)
 	struct rsrv_recv *recv = container_of(cqe, struct rsrv_recv, cqe);
 	struct rsrv_conn *conn = recv->conn;
 	u32 value, len = wc->byte_len;
-	bool imm = wc->opcode == IB_WC_RECV_RDMA_WITH_IMM;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS))
 		return;
 	rail_hb_seen(&conn->path->hb);
 	if (unlikely(!READ_ONCE(conn->path->heard)))
 		WRITE_ONCE(conn->path->heard, true);
-	value = be32_to_cpu(wc->ex.imm_data);
-	if (unlikely(!imm))
-		rsrv_message(recv, len);
-	/* An immediate value leaves the receive's memory alone, so that it may go back at once. */
-	rail_recv_batch_add(&conn->again, &recv->wr, &recv->cqe);
-	if (conn->again.n == RSRV_RECV_BATCH) {
-		rail_post_recvs(conn->rail, &conn->again);
-		rail_recv_batch_init(&conn->again);
-	}
-	if (likely(imm))
+	if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM) {
+		value = be32_to_cpu(wc->ex.imm_data);
+		/* It leaves the receive's memory alone, so that it may go back at once. */
+		rsrv_recv_again(conn, recv);
 		rsrv_imm(conn, value, len);
+	} else if (likely(conn->small &&
+			  !(wc->wc_flags & (IB_WC_WITH_IMM | IB_WC_WITH_INVALIDATE)))) {
+		rsrv_small(recv, len);
+	} else {
+		rsrv_message(recv, len);
+	}
 }
 
 /* ---------------------------------------------------------------- room */

@@ -14,6 +14,8 @@ static const char * const rsrv_counters[RSRV_NR_STATS] = {
 	[RSRV_STAT_WRITE_BYTES] = "write_bytes",
 	[RSRV_STAT_ERRORS] = "errors",
 	[RSRV_STAT_PARKED] = "parked",
+	[RSRV_STAT_SMALL] = "small",
+	[RSRV_STAT_GATHERED] = "gathered",
 	[RSRV_STAT_NO_ROOM] = "no_room",
 	[RSRV_STAT_UNANSWERED] = "unanswered",
 };
@@ -176,13 +178,44 @@ static int rsrv_path_get_pd(struct rsrv_path *path)
 	return PTR_ERR(path->pd);
 }
 
-static u64 rsrv_path_cost(const struct rail_srv_sess *sess, u32 cid_num)
+/*
+ * How many connections of a path have memory for small requests: as many as take no more in all
+ * than the session's chunks do.
+ */
+static u32 rsrv_nr_small(const struct rail_srv_sess *sess, const struct rail_rtrs_conn *ask)
+{
+	const struct rail_rtrs_params *params = &sess->params;
+	u32 conn = (params->queue_depth + RSRV_SPARE_RECVS) * RSRV_SMALL_SIZE;
+	u64 most = div_u64((u64)params->queue_depth * params->chunk_size, conn);
+
+	if (!(ask->ext & RAIL_RTRS_EXT_SMALL))
+		return 0;
+	return min_t(u64, ask->cid_num - 1, max_t(u64, most, 1));
+}
+
+/**
+ * rsrv_path_small - does a connection take small requests?
+ * @path: its path
+ * @conn: connection, before there is a QP
+ *
+ * Return: true: both ends can, and there is memory for it.
+ */
+bool rsrv_path_small(const struct rsrv_path *path, const struct rsrv_conn *conn)
+{
+	if (!(conn->ask.ext & RAIL_RTRS_EXT_SMALL) || path->dev->max_recv_sge < 2)
+		return false;
+	/* Of the first connection, which has none, it says that the others may ask. */
+	return conn->ask.cid <= path->nr_small;
+}
+
+static u64 rsrv_path_cost(const struct rail_srv_sess *sess, u32 cid_num, u32 nr_small)
 {
 	u64 depth = sess->params.queue_depth;
 	/* A rough guess at what drivers take for an entry of a queue, and the completion of one. */
 	u64 conn = (depth + RSRV_SPARE_RECVS) * (sizeof(struct rsrv_recv) + 192);
+	u64 small = (depth + RSRV_SPARE_RECVS) * RSRV_SMALL_SIZE;
 
-	return sizeof(struct rsrv_path) + cid_num * conn +
+	return sizeof(struct rsrv_path) + cid_num * conn + nr_small * small +
 	       depth * (sizeof(struct rsrv_req) + sizeof(struct scatterlist) +
 			sizeof(struct rail_mr));
 }
@@ -233,7 +266,8 @@ struct rsrv_path *rsrv_path_create(struct rail_srv_sess *sess, struct rsrv_conn 
 	err = -EBUSY;
 	if (rsrv_half_open(sess->srv, &path->src) >= RSRV_MAX_HALF_OPEN)
 		goto free;
-	path->charged = rsrv_path_cost(sess, path->cid_num);
+	path->nr_small = rsrv_nr_small(sess, ask);
+	path->charged = rsrv_path_cost(sess, path->cid_num, path->nr_small);
 	err = rsrv_charge(path->charged);
 	if (err) {
 		pr_warn_ratelimited("rtrs-server: path %s refused: no memory left for its %u connections; rtrs_server.max_memory is the limit\n",
@@ -372,6 +406,21 @@ static int rsrv_path_register(struct rsrv_path *path)
 	return reg.status == IB_WC_SUCCESS ? 0 : -EIO;
 }
 
+static int rsrv_map_small(struct rsrv_req *req)
+{
+	struct rsrv_path *path = req->path;
+	struct ib_device *ib = path->dev->ib;
+
+	if (!path->nr_small)
+		return 0;
+	req->small_dma = ib_dma_map_page(ib, req->chunk->small, 0, RAIL_RTRS_SMALL_DATA,
+					 DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(ib, req->small_dma))
+		return -EIO;
+	req->small_mapped = true;
+	return 0;
+}
+
 static int rsrv_path_map(struct rsrv_path *path)
 {
 	const struct rail_rtrs_params *params = &path->sess->params;
@@ -392,6 +441,8 @@ static int rsrv_path_map(struct rsrv_path *path)
 			sg_set_page(&sg[j], chunk->pieces[j].bv_page, chunk->pieces[j].bv_len, 0);
 		err = rail_mr_map(req->mr, sg, chunk->nr_pieces, params->chunk_size,
 				  DMA_BIDIRECTIONAL);
+		if (!err)
+			err = rsrv_map_small(req);
 		if (err)
 			return err;
 		sg += chunk->nr_pieces;
@@ -590,6 +641,9 @@ static void rsrv_path_free_mrs(struct rsrv_path *path)
 			rail_mr_put(mr);
 		if (req->rkey_msg)
 			rail_buf_put(req->rkey_msg);
+		if (req->small_mapped)
+			ib_dma_unmap_page(path->dev->ib, req->small_dma, RAIL_RTRS_SMALL_DATA,
+					  DMA_TO_DEVICE);
 		cond_resched();
 	}
 	if (path->mrs)

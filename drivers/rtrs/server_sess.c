@@ -24,6 +24,8 @@ static void rsrv_chunk_free(struct rsrv_chunk *chunk)
 	for (i = 0; i < chunk->nr_pieces; i++)
 		__free_pages(chunk->pieces[i].bv_page, get_order(chunk->pieces[i].bv_len));
 	kfree(chunk->pieces);
+	if (chunk->small)
+		__free_page(chunk->small);
 }
 
 /*
@@ -85,6 +87,9 @@ static int rsrv_chunk_make(struct rsrv_chunk *chunk, u32 size, int node)
 
 	spin_lock_init(&chunk->lock);
 	INIT_LIST_HEAD(&chunk->waiting);
+	chunk->small = alloc_pages_node(node, GFP_KERNEL | __GFP_ZERO, 0);
+	if (!chunk->small)
+		return -ENOMEM;
 	chunk->pieces = kmalloc_array(size >> PAGE_SHIFT, sizeof(*chunk->pieces), GFP_KERNEL);
 	if (!chunk->pieces)
 		return -ENOMEM;
@@ -208,7 +213,7 @@ struct rail_srv_sess *rsrv_sess_create(struct rail_srv *srv, const u8 *uuid,
 	if (err)
 		goto free;
 	sess->charged = (u64)sess->params.queue_depth *
-			(sess->params.chunk_size + sizeof(struct rsrv_chunk) +
+			(sess->params.chunk_size + PAGE_SIZE + sizeof(struct rsrv_chunk) +
 			 sizeof(struct bio_vec) + rsrv_usr_stride(srv));
 	err = rsrv_charge(sess->charged);
 	if (err) {

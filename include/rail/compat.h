@@ -37,6 +37,11 @@
 #define rail_max_order()	MAX_PAGE_ORDER
 #endif
 
+/* 6.17 wants to be told of a workqueue that is not unbound. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define WQ_PERCPU		0
+#endif
+
 /* ---- sunrpc server ---- */
 
 /*

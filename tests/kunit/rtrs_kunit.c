@@ -271,6 +271,24 @@ static void policy_names(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, clt_policy_parse("-1"), -EINVAL);
 }
 
+/* A server that lies about what it brought. */
+static void small_answers(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, clt_small_fits(true, 0, 4096, 4096));
+	KUNIT_EXPECT_TRUE(test, clt_small_fits(true, 0, 0, 0));
+	KUNIT_EXPECT_TRUE(test, clt_small_fits(true, -EIO, 4096, 0));
+	KUNIT_EXPECT_TRUE(test, clt_small_fits(false, 0, 4096, 0));
+	KUNIT_EXPECT_TRUE(test, clt_small_fits(false, -EIO, 4096, 0));
+
+	KUNIT_EXPECT_FALSE(test, clt_small_fits(true, 0, 4096, 0));
+	KUNIT_EXPECT_FALSE(test, clt_small_fits(true, 0, 4096, 4095));
+	KUNIT_EXPECT_FALSE(test, clt_small_fits(true, 0, 512, 4096));
+	KUNIT_EXPECT_FALSE(test, clt_small_fits(true, 0, 0, 1));
+	KUNIT_EXPECT_FALSE(test, clt_small_fits(true, -EIO, 4096, 4096));
+	KUNIT_EXPECT_FALSE(test, clt_small_fits(false, 0, 4096, 4096));
+	KUNIT_EXPECT_FALSE(test, clt_small_fits(false, -EIO, 4096, 1));
+}
+
 static struct kunit_case rtrs_cases[] = {
 	KUNIT_CASE(pick_by_model),
 	KUNIT_CASE(pick_in_turn),
@@ -280,6 +298,7 @@ static struct kunit_case rtrs_cases[] = {
 	KUNIT_CASE(path_states),
 	KUNIT_CASE(pauses),
 	KUNIT_CASE(policy_names),
+	KUNIT_CASE(small_answers),
 	{ }
 };
 

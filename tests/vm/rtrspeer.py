@@ -12,6 +12,12 @@ PORT = 1234
 MAGIC = 0x1BBD
 VERSION = 0x0200
 
+# RAIL's extension: small requests are messages.
+EXT = b"RAI\x01"
+SMALL_WRITE, SMALL_READ = 0x5201, 0x5202
+# Nothing else is under way: an answer of its own is wanted.
+SMALL_ALONE = 1
+
 # Of the test user (tests/modules/rail_rtrs_echo).
 ECHO_MAGIC = 0x4F484345
 ECHO_INFO, ECHO_WRITE, ECHO_READ, ECHO_FAIL, ECHO_FLUSH = range(5)
@@ -22,9 +28,9 @@ def uuid(nr: int) -> bytes:
 
 
 def conn_req(cid: int = 0, cid_num: int = 2, *, path: int = 1, sess: int = 1, first: bool = True,
-             recon: int = 0, magic: int = MAGIC, version: int = VERSION) -> str:
-    return struct.pack("<2x5H16s16sB11x", magic, version, cid, cid_num, recon, uuid(path),
-                       uuid(sess), first).hex()
+             recon: int = 0, magic: int = MAGIC, version: int = VERSION, ext: bytes = b"") -> str:
+    return struct.pack("<2x5H16s16sB4s7x", magic, version, cid, cid_num, recon, uuid(path),
+                       uuid(sess), first, ext).hex()
 
 
 def conn_rsp(text: str) -> tuple[int, int, int, int, int]:
@@ -57,6 +63,17 @@ def read_hdr(usr_len: int, memory: str = "", length: int = 0, *, flags: int = 0,
     return text
 
 
+def small(kind: int, buf: int, usr: str, length: int, memory: str = "", data: bytes = b"", *,
+          usr_len: int | None = None, flags: int = 0, mem_len: int | None = None) -> str:
+    """A request that is a message: RAIL's own, where both ends are."""
+    user = bytes.fromhex(usr)
+    text = struct.pack("<HHHHI4x", kind, len(user) if usr_len is None else usr_len, buf, flags,
+                       length).hex()
+    text += f"{{{memory}.addr}}{{{memory}.key}}" if memory else "00" * 12
+    text += struct.pack("<I", (length if memory else 0) if mem_len is None else mem_len).hex()
+    return text + user.ljust(32, b"\0").hex() + data.hex()
+
+
 def crc32c(data: bytes) -> int:
     """As the kernel's crc32c(~0, data)."""
     crc = 0xFFFFFFFF
@@ -87,6 +104,15 @@ def echo_read(at: int, length: int, memory: str, flags: int = 0) -> tuple[int, s
                           + read_hdr(USR, memory, length, flags=flags))
 
 
+def small_write(buf: int, at: int, data: bytes, flags: int = 0) -> str:
+    return small(SMALL_WRITE, buf, echo_hdr(ECHO_WRITE, at, len(data), data), len(data), data=data,
+                 flags=flags)
+
+
+def small_read(buf: int, at: int, length: int, memory: str) -> str:
+    return small(SMALL_READ, buf, echo_hdr(ECHO_READ, at, length), length, memory)
+
+
 class Peer:
     """Runs scripts against a server; the answers are lines of words."""
 
@@ -98,10 +124,10 @@ class Peer:
         return f"connect {cid} {self.server} {PORT} {req}"
 
     def up(self, name: str = "peer", *, sess: int = 1, path: int = 1, base: int = 0,
-           first: bool = True) -> list[str]:
+           first: bool = True, ext: bytes = b"") -> list[str]:
         """Commands that bring a path of two connections up; three answers, then a fourth."""
-        return [self.connect(base, conn_req(0, sess=sess, path=path, first=first)),
-                self.connect(base + 1, conn_req(1, sess=sess, path=path, first=first)),
+        return [self.connect(base, conn_req(0, sess=sess, path=path, first=first, ext=ext)),
+                self.connect(base + 1, conn_req(1, sess=sess, path=path, first=first, ext=ext)),
                 f"send {base} {info_req(name.encode())}", f"chunks {base} 20000"]
 
     def run(self, *commands: str, timeout: float = 60) -> list[list[str]]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import re
 import shlex
 import struct
@@ -100,6 +101,19 @@ def every_operation(disk: Disk, server: Server, device: str) -> None:
     assert disk.sum() == server.sum(device)
 
 
+def check_small(client: Client, server: Server, roles: tuple[str, str]) -> None:
+    """Small requests went as messages where both ends are ours, and else none did."""
+    ends = [(client.host, "rtrs-client"), (server.host, "rtrs-server")]
+    for (host, module), role in zip(ends, roles, strict=True):
+        if role != "ours":
+            continue
+        count = json.loads(host.run(
+            f"cat /sys/kernel/debug/rail/{module}/s1/*/stats.json").stdout)["counters"]
+        assert (count["small"] > 100) == (roles == OURS), count
+        # And others went as ever.
+        assert count["reads"] + count["writes"] > count["small"] + 100, count
+
+
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("rotate", [True, pytest.param(False, marks=pytest.mark.soak)],
                          ids=["rotate", "fixed"])
@@ -122,6 +136,7 @@ def test_every_operation(rig: Rig, roles: tuple[str, str], rotate: bool) -> None
         # Mainline of 6.1 does not have it yet: the zeroes are written.
         assert int(disk.queue("write_zeroes_max_bytes")) > 0
     every_operation(disk, server, device)
+    check_small(client, server, roles)
     disk.unmap()
     assert server.host.run(["ls", DEVICES]).stdout == ""
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from railvm import Cluster
-from rtrspeer import (ECHO_FAIL, ECHO_FLUSH, ECHO_READ, USR, Peer, conn_req, conn_rsp, echo_hdr, echo_read,
-                      echo_write, imm, info_req, read_hdr, write_hdr)
+from rtrspeer import (ECHO_FAIL, ECHO_FLUSH, ECHO_READ, EXT, SMALL_ALONE, SMALL_READ, SMALL_WRITE, USR,
+                      Peer, conn_req, conn_rsp, echo_hdr, echo_read, echo_write, imm, info_req, read_hdr,
+                      small, small_read, small_write, write_hdr)
 from test_rtrs import Pair
 
 Hosts = Callable[..., Cluster]
@@ -207,6 +208,128 @@ def test_broken_requests(pair: Pair) -> None:
     assert answers[-1] == ["alive"]
     # None of them came as far as the user.
     assert pair.server.status()["srv_requests"] == before
+    good_client(pair)
+
+
+def test_small_requests(pair: Pair) -> None:
+    """Requests that are messages, and the answers to them, beside others with the same buffer ids."""
+    peer = peer_of(pair)
+    data = bytes(range(256)) * 16
+    off, write = echo_write(0, b"large" * 2000)
+    off_r, read = echo_read(2, 5, "m")
+    fail = echo_hdr(ECHO_FAIL, 0, 4096, serial=28)
+    flush = echo_hdr(ECHO_FLUSH, 0, 0)
+    wait = "recv 1 20000"
+    answers = peer.run(*peer.up(ext=EXT), "mr m 8192",
+                       f"write 1 {imm(3, off, DEPTH)} 3 0 {write}", wait,
+                       f"send 1 {small_write(3, 20000, data, SMALL_ALONE)}", wait,
+                       f"send 1 {small_read(3, 20000, len(data), 'm')}", wait, "show m 0 4097",
+                       f"send 1 {small_read(4, 20001, 1, 'm')}", wait, "show m 0 2",
+                       f"send 1 {small(SMALL_READ, 5, fail, 4096, 'm')}", wait, "show m 0 2",
+                       f"send 1 {small(SMALL_READ, 5, flush, 0, flags=SMALL_ALONE)}", wait,
+                       f"write 1 {imm(3, off_r, DEPTH)} 3 5 {read}", wait, "show m 0 6",
+                       "alive 0 500")
+    # Both connections say that they are agreed.
+    assert [bytes.fromhex(answer[1])[20:24] for answer in answers[:2]] == [EXT, EXT]
+    # No key comes with these answers.
+    assert [answers[i] for i in (8, 10, 13, 19)] == [
+        ["recv", value, "-"] for value in ("10000003", "10000003", "10000004", "10000005")]
+    # This one could have shared its message with others.
+    value = (1 << 28 | 28 << 19 | 5).to_bytes(4, "little").hex()
+    assert answers[16] == ["recv", "-", "-", f"03520100{value}"]
+    assert answers[11] == ["show", data.hex() + "ee"]
+    assert answers[14] == ["show", data[1:2].hex() + data[1:2].hex()]
+    assert answers[17] == answers[14]
+    assert answers[22] == ["show", b"rgela".hex() + data[5:6].hex()]
+    assert answers[-1] == ["alive"]
+    good_client(pair)
+
+
+@pytest.mark.soak
+def test_broken_small_requests(pair: Pair) -> None:
+    """Each is no such message as was agreed on: the path ends, and nobody else notices."""
+    peer = peer_of(pair)
+    usr = echo_hdr(ECHO_READ, 0, 512)
+    requests = {
+        "short": "00" * 16,
+        "a byte short": small(SMALL_READ, 0, usr, 512, "m")[:-2],
+        "type": small(3, 0, usr, 512, "m"),
+        "info": info_req(b"again"),
+        "buffer id": small(SMALL_READ, DEPTH, usr, 512, "m"),
+        "usr too long": small(SMALL_READ, 0, usr, 512, "m", usr_len=33),
+        "flags": small(SMALL_READ, 0, usr, 512, "m", flags=2),
+        "data too long": small(SMALL_READ, 0, usr, 4097, "m"),
+        "short descriptor": small(SMALL_READ, 0, usr, 512, "m", mem_len=511),
+        "no descriptor": small(SMALL_READ, 0, usr, 512),
+        "read brings data": small(SMALL_READ, 0, usr, 512, "m", bytes(512)),
+        "less data": small(SMALL_WRITE, 0, usr, 512, data=bytes(511)),
+        "more data": small(SMALL_WRITE, 0, usr, 512, data=bytes(513)),
+        "no data": small(SMALL_WRITE, 0, usr, 512),
+    }
+    before = pair.server.status()["srv_requests"]
+    commands = peer.up("other", sess=99, path=99, base=99, ext=EXT)
+    for i, (what, text) in enumerate(requests.items()):
+        base = 2 * i
+        commands += [*peer.up(what, sess=i, path=i, base=base, ext=EXT), "mr m 65536",
+                     f"send {base + 1} {text}", f"alive {base} 20000"]
+    # Not agreed on at all; agreed on, by another tag; of the service connection.
+    for base, ext, cid in ((200, b"", 1), (202, b"RAJ\x01", 1), (204, EXT, 0)):
+        commands += [*peer.up(str(base), sess=base, path=base, base=base, ext=ext), "mr m 65536",
+                     f"send {base + cid} {small(SMALL_READ, 0, usr, 512, 'm')}", f"alive {base} 20000"]
+    answers = peer.run(*commands, "alive 99 100", timeout=120)
+    for i in range(len(requests) + 3):
+        mine = answers[4 + 7 * i:11 + 7 * i]
+        assert mine[3][0] == "chunks", (i, mine)
+        assert mine[6] == ["gone"], (i, mine)
+    # More data than any receive has room for is the device's to refuse.
+    answers += peer.run(*peer.up("big", sess=98, path=98, ext=EXT),
+                        f"send 1 {small(SMALL_WRITE, 0, usr, 4096, data=bytes(8192))}", "alive 0 20000")
+    assert answers[-1] == ["gone"]
+    assert pair.server.status()["srv_requests"] == before
+    good_client(pair)
+
+
+@pytest.mark.soak
+def test_small_id_in_flight(pair: Pair) -> None:
+    """The buffer id of a request that is not answered comes again: small after small, small after another,
+    another after small."""
+    pair.server.do("delay 3000")
+    off, write = echo_write(0, b"first" * 100)
+    large = f"write 1 {imm(0, off, DEPTH)} 0 0 {write}"
+    little = f"send 1 {small_write(0, 0, b'first' * 100)}"
+    before = pair.server.status()["srv_requests"]
+    for first, second in ((little, little), (large, little), (little, large)):
+        answers = peer_of(pair).run(*peer_of(pair).up(ext=EXT), first, second, "alive 0 20000")
+        assert answers[-1] == ["gone"]
+        no_session(pair)
+    pair.server.do("delay 0")
+    assert pair.server.status()["srv_requests"] == before + 3
+    pair.server.host.wait_log("an id that is in flight")
+    good_client(pair)
+
+
+@pytest.mark.soak
+def test_small_fails_over(pair: Pair) -> None:
+    """A path ends while its small write is with the server's user, whose data stays as it is; the same id
+    on another path waits for it, and nothing of a read spoils it."""
+    pair.server.do("delay 4000")
+    peer, second = two_peers(pair)
+    old, new = b"old" * 1000, b"new" * 1000
+    up = [*peer.up(ext=EXT), "save 0", "mr m 8192",
+          *second.up(path=2, base=2, first=False, ext=EXT)]
+    # The first path breaks the protocol, with another id.
+    answers = peer.run(*up, f"send 1 {small_write(0, 0, old)}",
+                       f"send 1 {small(3, 1, '', 0)}", "alive 0 20000",
+                       f"send 3 {small_write(0, 0, new)}", "recv 3 30000",
+                       f"send 3 {small_read(0, 0, len(new), 'm')}", "recv 3 30000", "show m 0 3000")
+    assert answers[12] == ["gone"]
+    assert answers[14] == answers[16] == ["recv", "10000000", "-"]
+    assert answers[-1] == ["show", new.hex()]
+    no_session(pair)
+    answers = peer.run(*up, f"send 1 {small_read(0, 0, 3000, 'm')}",
+                       f"send 3 {small_write(0, 0, old)}", "recv 3 30000", "alive 0 500")
+    assert answers[-2:] == [["recv", "10000000", "-"], ["alive"]]
+    pair.server.do("delay 0")
     good_client(pair)
 
 
