@@ -59,8 +59,9 @@
  *	FLYING	req->path has it. It ends when req->pending is 0: its send completed (the device
  *		does not read its memory any more), the answer is here, and a local invalidation,
  *		if any, completed. If the path dies first, the teardown has it.
- *		Of a small one the answer is enough: what its send reads is the path's own, and a
- *		device that sends it again, for it got no acknowledgment, is not listened to.
+ *		Of a small one it is enough that it was posted and answered: what its send reads is
+ *		the path's own, and a device that sends it again, for it got no acknowledgment, is
+ *		not listened to.
  *	WAITING	in clt->waiting, for a path
  *
  * There is one owner at any time: the submitter until the post; completions while FLYING; the

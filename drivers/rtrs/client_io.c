@@ -9,6 +9,8 @@
 #include <trace/events/rail_rtrs.h>
 #include "client.h"
 
+static void clt_req_put(struct clt_req *req);
+
 /* ---------------------------------------------------------------- submission */
 
 /* The connection a request takes: its answer will come on the same. */
@@ -205,6 +207,26 @@ static void clt_build_small(struct clt_path *path, struct clt_req *req)
 }
 
 /*
+ * Post a small request. It is over when it is answered and nobody reads its chain any more: a
+ * server that answers what it was not yet sent must not free that.
+ */
+static int clt_post_small(struct clt_conn *conn, struct clt_req *req)
+{
+	int err = rail_post(conn->rail, &req->chain);
+
+	if (likely(!err)) {
+		clt_req_put(req);
+		return 0;
+	}
+	if (err != -EAGAIN)
+		return err;
+	/* It has to wait for room. Its completion says that it had that. */
+	rail_chain_init(&req->chain);
+	rail_chain_add_signalled(&req->chain, &req->wr.wr, &req->sent);
+	return rail_post_queued(conn->rail, &req->chain);
+}
+
+/*
  * Put a request on a path. RCU read lock held, so that the path stays until we are done with it.
  * An error: nothing was sent and the request is the caller's. A connection that refuses is closing,
  * and the path with it: then the teardown finds the request, and sends it elsewhere.
@@ -220,11 +242,10 @@ static int clt_path_send(struct clt_path *path, struct clt_req *req)
 	req->mapped = 0;
 	req->error = 0;
 	req->small = false;
+	atomic_set(&req->pending, 2);
 	if (likely(clt_is_small(conn, req))) {
-		atomic_set(&req->pending, 1);
 		clt_build_small(path, req);
 	} else {
-		atomic_set(&req->pending, 2);
 		err = clt_build(path, req);
 		if (err)
 			return err;
@@ -240,7 +261,7 @@ static int clt_path_send(struct clt_path *path, struct clt_req *req)
 	WRITE_ONCE(req->path, path);
 	/* Pairs with the acquire in clt_answer(): who sees it sees the rest. */
 	smp_store_release(&req->conn, conn);
-	err = rail_post_queued(conn->rail, &req->chain);
+	err = req->small ? clt_post_small(conn, req) : rail_post_queued(conn->rail, &req->chain);
 	/* From here on, on success, the request may be over and used again. */
 	if (unlikely(err))
 		clt_path_fail(path, err);
