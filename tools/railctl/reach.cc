@@ -1,153 +1,111 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// By /dev/infiniband/rdma_cm itself: librdmacm would be one more library for four calls.
 #include "reach.h"
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <string>
 
-#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
-#include <rdma/rdma_user_cm.h>
+#include <rdma/rdma_cma.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 namespace rail::ctl
 {
 namespace
 {
 
-// What the kernel calls these (ib_verbs.h, ib_cm.h, rdma_cm.h), for it has them in no header for
-// programs.
-constexpr std::uint8_t kReliableConnected = 2;
+// ib_cm's reason for a rejection: there is no such service. In no header for programs.
 constexpr int kNoSuchService = 8;
-enum Event : std::uint32_t {
-	kAddressResolved = 0,
-	kRouteResolved = 2,
-	kConnectResponse = 5,
-	kRejected = 8,
-	kEstablished = 9,
-};
-constexpr std::uint16_t kTcpPorts = 0x106;
 
 using Clock = std::chrono::steady_clock;
 
-class Door
-{
-public:
-	Door() : fd_(open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC)) {}
-	// With it goes all that was made by it.
-	~Door()
-	{
-		if (fd_ >= 0)
-			close(fd_);
-	}
-	Door(const Door &) = delete;
-	Door &operator=(const Door &) = delete;
-
-	bool IsOpen() const { return fd_ >= 0; }
-
-	template <typename Command>
-	bool Tell(std::uint32_t number, const Command &command, std::size_t answer = 0)
-	{
-		struct {
-			rdma_ucm_cmd_hdr header;
-			Command command;
-		} __attribute__((packed)) message{{number, sizeof(Command), 0}, command};
-
-		message.header.out = static_cast<__u16>(answer);
-		return write(fd_, &message, sizeof(message)) ==
-		       static_cast<ssize_t>(sizeof(message));
-	}
-
-	// False: none came in time.
-	bool Wait(rdma_ucm_event_resp *event, Clock::time_point end)
-	{
-		const auto left =
-			std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
-		pollfd ready{fd_, POLLIN, 0};
-		rdma_ucm_get_event command{};
-
-		if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count())) != 1)
-			return false;
-		command.response = reinterpret_cast<std::uintptr_t>(event);
-		return Tell(RDMA_USER_CM_CMD_GET_EVENT, command, sizeof(*event));
-	}
-
-private:
-	int fd_;
+struct Closer {
+	void operator()(rdma_event_channel *channel) const { rdma_destroy_event_channel(channel); }
+	void operator()(rdma_cm_id *id) const { rdma_destroy_id(id); }
+	void operator()(addrinfo *list) const { freeaddrinfo(list); }
 };
+
+template <typename T> using Owned = std::unique_ptr<T, Closer>;
+
+struct Event {
+	rdma_cm_event_type type;
+	int status;
+};
+
+// False: none came in time.
+bool Wait(rdma_event_channel *channel, Clock::time_point end, Event *event)
+{
+	const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+	pollfd ready{channel->fd, POLLIN, 0};
+	rdma_cm_event *told = nullptr;
+
+	if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count())) != 1 ||
+	    rdma_get_cm_event(channel, &told) != 0)
+		return false;
+	*event = {told->event, told->status};
+	rdma_ack_cm_event(told);
+	return true;
+}
+
+Reach AskForConnection(rdma_event_channel *channel, rdma_cm_id *id, Clock::time_point end)
+{
+	rdma_conn_param param{};
+	Event event{};
+
+	param.qp_num = 1; // of no queue pair: nothing is ever sent on it
+	param.retry_count = 7;
+	param.rnr_retry_count = 7;
+	if (rdma_connect(id, &param) != 0)
+		return Reach::kNoWay;
+	if (!Wait(channel, end, &event))
+		return Reach::kSilent;
+	switch (event.type) {
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+	case RDMA_CM_EVENT_ESTABLISHED:
+		return Reach::kAnswers;
+	case RDMA_CM_EVENT_REJECTED:
+		return event.status == kNoSuchService ? Reach::kNobodyListens : Reach::kAnswers;
+	default:
+		return Reach::kSilent;
+	}
+}
 
 } // namespace
 
 Reach ReachRdma(const std::string &address, std::uint16_t port, unsigned int ms)
 {
 	const auto end = Clock::now() + std::chrono::milliseconds(ms);
-	rdma_ucm_event_resp event{};
 	addrinfo hints{};
-	addrinfo *list = nullptr;
-	Door door;
+	addrinfo *found = nullptr;
+	rdma_cm_id *made = nullptr;
+	Event event{};
 
-	if (!door.IsOpen())
+	const Owned<rdma_event_channel> channel(rdma_create_event_channel());
+	if (!channel)
 		return Reach::kNotTried;
 	hints.ai_flags = AI_NUMERICHOST;
 	hints.ai_socktype = SOCK_STREAM;
-	if (getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &list) != 0)
+	if (getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found) != 0)
 		return Reach::kNotTried;
-	const std::unique_ptr<addrinfo, void (*)(addrinfo *)> owner(list, freeaddrinfo);
-
-	rdma_ucm_create_id create{};
-	rdma_ucm_create_id_resp made{};
-	create.response = reinterpret_cast<std::uintptr_t>(&made);
-	create.uid = 1; // of an id without one the kernel keeps what happens to itself
-	create.ps = kTcpPorts;
-	create.qp_type = kReliableConnected;
-	if (!door.Tell(RDMA_USER_CM_CMD_CREATE_ID, create, sizeof(made)))
+	const Owned<addrinfo> list(found);
+	if (rdma_create_id(channel.get(), &made, nullptr, RDMA_PS_TCP) != 0)
 		return Reach::kNotTried;
+	const Owned<rdma_cm_id> id(made);
 
-	rdma_ucm_resolve_addr resolve{};
-	resolve.id = made.id;
-	resolve.timeout_ms = ms;
-	resolve.dst_size = static_cast<__u16>(list->ai_addrlen);
-	std::memcpy(&resolve.dst_addr, list->ai_addr, list->ai_addrlen);
-	if (!door.Tell(RDMA_USER_CM_CMD_RESOLVE_ADDR, resolve))
+	if (rdma_resolve_addr(id.get(), nullptr, list->ai_addr, static_cast<int>(ms)) != 0)
 		return Reach::kNoWay;
-	if (!door.Wait(&event, end))
+	if (!Wait(channel.get(), end, &event))
 		return Reach::kSilent;
 	// A host that is not there on a network that is, has no address of its own: it is silent.
-	const int error = static_cast<int>(event.status);
-	if (event.event != kAddressResolved)
-		return error == -ENODEV || error == -ENETUNREACH ? Reach::kNoWay : Reach::kSilent;
-
-	rdma_ucm_resolve_route route{};
-	route.id = made.id;
-	route.timeout_ms = ms;
-	if (!door.Tell(RDMA_USER_CM_CMD_RESOLVE_ROUTE, route) || !door.Wait(&event, end) ||
-	    event.event != kRouteResolved)
+	if (event.type != RDMA_CM_EVENT_ADDR_RESOLVED)
+		return event.status == -ENODEV || event.status == -ENETUNREACH ? Reach::kNoWay
+									       : Reach::kSilent;
+	if (rdma_resolve_route(id.get(), static_cast<int>(ms)) != 0 ||
+	    !Wait(channel.get(), end, &event) || event.type != RDMA_CM_EVENT_ROUTE_RESOLVED)
 		return Reach::kNoWay;
-
-	rdma_ucm_connect connect{};
-	connect.id = made.id;
-	connect.conn_param.qp_num = 1; // of no queue pair: nothing is ever sent on it
-	connect.conn_param.retry_count = 7;
-	connect.conn_param.rnr_retry_count = 7;
-	connect.conn_param.valid = 1;
-	if (!door.Tell(RDMA_USER_CM_CMD_CONNECT, connect))
-		return Reach::kNoWay;
-	if (!door.Wait(&event, end))
-		return Reach::kSilent;
-	switch (event.event) {
-	case kConnectResponse:
-	case kEstablished:
-		return Reach::kAnswers;
-	case kRejected:
-		return event.status == kNoSuchService ? Reach::kNobodyListens : Reach::kAnswers;
-	default:
-		return Reach::kSilent;
-	}
+	return AskForConnection(channel.get(), id.get(), end);
 }
 
 } // namespace rail::ctl
