@@ -15,10 +15,8 @@ export RAIL_CACHE
 # their own names through ccache, so that neither kbuild nor cmake sees another command.
 if [ -d /usr/lib/ccache ] && [ -w "$RAIL_CACHE" ]; then
 	PATH=/usr/lib/ccache:$PATH
-	export CCACHE_DIR=$RAIL_CACHE/ccache CCACHE_NOHASHDIR=1
-	CCACHE_BASEDIR=$(dirname "$(dirname "${BASH_SOURCE[0]}")")
-	CCACHE_BASEDIR=$(realpath "$CCACHE_BASEDIR")
-	export CCACHE_BASEDIR
+	CCACHE_BASEDIR=$(realpath "${BASH_SOURCE[0]%/*}/..")
+	export CCACHE_BASEDIR CCACHE_DIR=$RAIL_CACHE/ccache CCACHE_NOHASHDIR=1
 fi
 
 say()  { printf '%s: %s\n' "$PROG" "$*"; }

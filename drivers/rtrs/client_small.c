@@ -71,24 +71,9 @@ void clt_small_make(struct clt_path *path)
 		clt_small_free(path);
 }
 
-/**
- * struct clt_small_reg - registration under way
- * @cqe: told of the last one
- * @done: completed then
- * @status: how it ended
- */
-struct clt_small_reg {
-	struct rail_cqe cqe;
-	struct completion done;
-	enum ib_wc_status status;
-};
-
-static void clt_small_registered(struct rail_cqe *cqe, struct ib_wc *wc)
+static struct rail_mr *clt_bounce_mr(void *bounces, u32 i)
 {
-	struct clt_small_reg *reg = container_of(cqe, struct clt_small_reg, cqe);
-
-	reg->status = wc->status;
-	complete(&reg->done);
+	return ((struct clt_bounce *)bounces)[i].mr;
 }
 
 /**
@@ -100,31 +85,15 @@ static void clt_small_registered(struct rail_cqe *cqe, struct ib_wc *wc)
  */
 int clt_small_register(struct clt_path *path)
 {
-	const int access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
-	struct clt_small_reg reg;
-	struct rail_chain chain;
-	u32 i, id;
 	int err;
+	u32 id;
 
 	if (!path->bounces)
 		return 0;
-	rail_cqe_init_send(&reg.cqe, clt_small_registered);
-	init_completion(&reg.done);
-	for (i = 0; i < path->nr_bounces; i++) {
-		struct ib_send_wr *wr = rail_mr_reg_wr(path->bounces[i].mr, access);
-
-		rail_chain_init(&chain);
-		if (i == path->nr_bounces - 1)
-			rail_chain_add_signalled(&chain, wr, &reg.cqe);
-		else
-			rail_chain_add(&chain, wr);
-		err = rail_post_wait(path->conns[0].rail, &chain);
-		if (err)
-			return err;
-	}
-	wait_for_completion(&reg.done);
-	if (reg.status != IB_WC_SUCCESS)
-		return -EIO;
+	err = rail_mr_reg_all(path->conns[0].rail, clt_bounce_mr, path->bounces, path->nr_bounces,
+			      IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+	if (err)
+		return err;
 	for (id = 0; id < path->clt->limits.queue_depth; id++) {
 		struct clt_slot *slot = &path->slots[id];
 		struct clt_bounce *bounce;

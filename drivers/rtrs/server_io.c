@@ -152,6 +152,26 @@ static void rsrv_build_data(struct rsrv_req *req)
 	rail_chain_add(&req->chain, &wr->wr);
 }
 
+/* A read's answer, that brings data. */
+static bool rsrv_brings_data(const struct rsrv_req *req)
+{
+	return req->hdr.type == RAIL_RTRS_READ && req->hdr.data_len && !req->error;
+}
+
+/* An answer that is an immediate value, as yet with no data. */
+static struct ib_rdma_wr *rsrv_imm_wr(struct rsrv_req *req, __be32 imm)
+{
+	struct ib_rdma_wr *wr = &req->imm_wr;
+
+	wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+	wr->wr.num_sge = 0;
+	wr->wr.send_flags = 0;
+	wr->wr.ex.imm_data = imm;
+	wr->remote_addr = 0;
+	wr->rkey = 0;
+	return wr;
+}
+
 /* Order on the QP is what makes it safe: register, data, invalidate, answer. */
 static void rsrv_build_answer(struct rsrv_req *req)
 {
@@ -162,7 +182,7 @@ static void rsrv_build_answer(struct rsrv_req *req)
 	rail_chain_init(&req->chain);
 	if (new_rkey)
 		rail_chain_add(&req->chain, rail_mr_reg_wr(req->mr, access));
-	if (req->hdr.type == RAIL_RTRS_READ && req->hdr.data_len && !req->error)
+	if (rsrv_brings_data(req))
 		rsrv_build_data(req);
 	if (req->hdr.inval) {
 		req->inval_wr.opcode = IB_WR_SEND_WITH_INV;
@@ -182,13 +202,7 @@ static void rsrv_build_answer(struct rsrv_req *req)
 		req->rkey_wr.ex.imm_data = imm;
 		rail_chain_add(&req->chain, &req->rkey_wr);
 	} else {
-		req->imm_wr.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-		req->imm_wr.wr.num_sge = 0;
-		req->imm_wr.wr.send_flags = 0;
-		req->imm_wr.remote_addr = 0;
-		req->imm_wr.rkey = 0;
-		req->imm_wr.wr.ex.imm_data = imm;
-		rail_chain_add(&req->chain, &req->imm_wr.wr);
+		rail_chain_add(&req->chain, &rsrv_imm_wr(req, imm)->wr);
 	}
 	req->built = true;
 }
@@ -196,16 +210,10 @@ static void rsrv_build_answer(struct rsrv_req *req)
 /* To a small request: one message. The chunk's key stays as it is: the client made no use of it. */
 static void rsrv_build_small(struct rsrv_req *req)
 {
-	struct ib_rdma_wr *wr = &req->imm_wr;
+	__be32 imm = cpu_to_be32(rail_rtrs_imm_rsp(req->user.id, req->error, false));
+	struct ib_rdma_wr *wr = rsrv_imm_wr(req, imm);
 
-	wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-	wr->wr.sg_list = req->data_sges;
-	wr->wr.num_sge = 0;
-	wr->wr.send_flags = 0;
-	wr->wr.ex.imm_data = cpu_to_be32(rail_rtrs_imm_rsp(req->user.id, req->error, false));
-	wr->remote_addr = 0;
-	wr->rkey = 0;
-	if (req->hdr.type == RAIL_RTRS_READ && req->hdr.data_len && !req->error) {
+	if (rsrv_brings_data(req)) {
 		struct rail_pd *pd = req->path->pd;
 
 		ib_dma_sync_single_for_device(pd->dev->ib, req->small_dma, req->hdr.data_len,
@@ -213,6 +221,7 @@ static void rsrv_build_small(struct rsrv_req *req)
 		req->data_sges[0].addr = req->small_dma;
 		req->data_sges[0].length = req->hdr.data_len;
 		req->data_sges[0].lkey = pd->ib->local_dma_lkey;
+		wr->wr.sg_list = req->data_sges;
 		wr->wr.num_sge = 1;
 		wr->remote_addr = req->hdr.mem.addr;
 		wr->rkey = req->hdr.mem.key;
@@ -267,9 +276,8 @@ static void rsrv_count(struct rsrv_req *req)
  */
 static bool rsrv_gather(struct rsrv_req *req)
 {
-	if (!req->small || req->hdr.alone || READ_ONCE(req->conn->runner) != current)
-		return false;
-	if (req->hdr.type == RAIL_RTRS_READ && req->hdr.data_len && !req->error)
+	if (!req->small || req->hdr.alone || READ_ONCE(req->conn->runner) != current ||
+	    rsrv_brings_data(req))
 		return false;
 	return rsrv_rsps_add(req->conn, rail_rtrs_imm_rsp(req->user.id, req->error, false));
 }
@@ -325,7 +333,7 @@ void rail_srv_reply(struct rail_srv_req *user, int error)
 	struct rsrv_req *req = container_of(user, struct rsrv_req, user);
 	struct percpu_ref *inflight = &req->path->inflight;
 	unsigned long flags;
-	/* As in the client: with nothing else to gather, a software device's softirq runs here. */
+	/* With nothing else to gather, a software device's softirq runs here. */
 	bool over = false, bh = req->hdr.alone && !irqs_disabled();
 
 	if (bh)

@@ -357,53 +357,16 @@ void rsrv_path_info_req(struct rsrv_path *path, const void *msg, u32 len)
 		rsrv_warn(path, "the client sent INFO_REQ twice: closing\n");
 }
 
-/**
- * struct rsrv_reg - registration of chunks under way
- * @cqe: told of the last one
- * @done: completed then
- * @status: how it ended
- */
-struct rsrv_reg {
-	struct rail_cqe cqe;
-	struct completion done;
-	enum ib_wc_status status;
-};
-
-static void rsrv_reg_done(struct rail_cqe *cqe, struct ib_wc *wc)
+static struct rail_mr *rsrv_path_mr(void *path, u32 i)
 {
-	struct rsrv_reg *reg = container_of(cqe, struct rsrv_reg, cqe);
-
-	reg->status = wc->status;
-	complete(&reg->done);
+	return ((struct rsrv_path *)path)->reqs[i].mr;
 }
 
 static int rsrv_path_register(struct rsrv_path *path)
 {
-	const int access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
-	u32 i, depth = path->sess->params.queue_depth;
-	struct rail_chain chain;
-	struct rsrv_reg reg;
-	int err = 0;
-
-	rail_cqe_init_send(&reg.cqe, rsrv_reg_done);
-	init_completion(&reg.done);
-	rail_chain_init(&chain);
-	for (i = 0; !err && i < depth; i++) {
-		struct ib_send_wr *wr = rail_mr_reg_wr(path->reqs[i].mr, access);
-
-		if (i == depth - 1)
-			rail_chain_add_signalled(&chain, wr, &reg.cqe);
-		else
-			rail_chain_add(&chain, wr);
-		if (chain.n == RSRV_REG_CHAIN || i == depth - 1) {
-			err = rail_post_wait(path->conns[0]->rail, &chain);
-			rail_chain_init(&chain);
-		}
-	}
-	if (err)
-		return err;
-	wait_for_completion(&reg.done);
-	return reg.status == IB_WC_SUCCESS ? 0 : -EIO;
+	return rail_mr_reg_all(path->conns[0]->rail, rsrv_path_mr, path,
+			       path->sess->params.queue_depth,
+			       IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
 }
 
 static int rsrv_map_small(struct rsrv_req *req)

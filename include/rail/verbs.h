@@ -607,6 +607,8 @@ void rail_mr_unmap(struct rail_mr *mr);
 void rail_mr_for_cpu(struct rail_mr *mr);
 void rail_mr_for_device(struct rail_mr *mr);
 struct ib_send_wr *rail_mr_reg_wr(struct rail_mr *mr, int access);
+int rail_mr_reg_all(struct rail_conn *conn, struct rail_mr *(*mr)(void *arg, u32 i), void *arg,
+		    u32 n, int access);
 struct ib_send_wr *rail_mr_inv_wr(struct rail_mr *mr);
 void rail_mr_invalidated(struct rail_mr *mr);
 void rail_mr_failed(struct rail_mr *mr);

@@ -163,6 +163,67 @@ struct ib_send_wr *rail_mr_reg_wr(struct rail_mr *mr, int access)
 EXPORT_SYMBOL_GPL(rail_mr_reg_wr);
 
 /**
+ * struct rail_mr_reg - registration of several regions under way
+ * @cqe: told of the last one
+ * @done: completed then
+ * @status: how it ended
+ */
+struct rail_mr_reg {
+	struct rail_cqe cqe;
+	struct completion done;
+	enum ib_wc_status status;
+};
+
+static void rail_mr_reg_done(struct rail_cqe *cqe, struct ib_wc *wc)
+{
+	struct rail_mr_reg *reg = container_of(cqe, struct rail_mr_reg, cqe);
+
+	reg->status = wc->status;
+	complete(&reg->done);
+}
+
+/**
+ * rail_mr_reg_all - make regions valid under fresh keys, and wait until they are
+ * @conn: connection that is up
+ * @mr: gives the region of a number, MAPPED
+ * @arg: for @mr
+ * @n: how many there are, at least 1
+ * @access: IB_ACCESS_* flags
+ *
+ * Context: sleeps; not from a completion on the same connection.
+ * Return: 0, or an error: the connection is closing.
+ */
+int rail_mr_reg_all(struct rail_conn *conn, struct rail_mr *(*mr)(void *arg, u32 i), void *arg,
+		    u32 n, int access)
+{
+	struct rail_chain chain;
+	struct rail_mr_reg reg;
+	int err = 0;
+	u32 i;
+
+	rail_cqe_init_send(&reg.cqe, rail_mr_reg_done);
+	init_completion(&reg.done);
+	rail_chain_init(&chain);
+	for (i = 0; !err && i < n; i++) {
+		struct ib_send_wr *wr = rail_mr_reg_wr(mr(arg, i), access);
+
+		if (i == n - 1)
+			rail_chain_add_signalled(&chain, wr, &reg.cqe);
+		else
+			rail_chain_add(&chain, wr);
+		if (chain.n == conn->sq.max_chain || i == n - 1) {
+			err = rail_post_wait(conn, &chain);
+			rail_chain_init(&chain);
+		}
+	}
+	if (err)
+		return err;
+	wait_for_completion(&reg.done);
+	return reg.status == IB_WC_SUCCESS ? 0 : -EIO;
+}
+EXPORT_SYMBOL_GPL(rail_mr_reg_all);
+
+/**
  * rail_mr_inv_wr - the work request that makes the key dead
  * @mr: VALID region
  *

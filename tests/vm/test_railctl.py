@@ -136,11 +136,11 @@ def test_block(tools: tuple[Tool, Tool]) -> None:
     assert [mapping["session"] for mapping in export["mappings"]] == ["s1"]
     session, = server.json("sessions")["sessions"]
     assert session["name"] == "s1" and len(session["paths"]) == 1
-    stats = client.json("stats", node.rpartition("/")[2])["stats"]
+    name = node.rpartition("/")[2]
+    stats = client.json("stats", name)["stats"]
     assert stats and stats[0]["kind"] == "device"
 
     debugfs = "/sys/kernel/debug/rail"
-    name = node.rpartition("/")[2]
     assert not undocumented(a, "/sys/class/rtrs-client/s1", f"/sys/block/{name}/rnbd",
                             "/sys/class/rnbd-client/ctl", f"{debugfs}/rtrs-client",
                             f"{debugfs}/rnbd-client", *(f"/sys/module/{module}/parameters"

@@ -17,6 +17,8 @@ Hosts = Callable[..., Cluster]
 
 pytestmark = [pytest.mark.kernels("stock-6.1", "test-7"), pytest.mark.soak("test-7")]
 
+FAULTS = "/sys/kernel/debug/rail/faults"
+
 
 @pytest.mark.parametrize("rotation", [1, 0])
 def test_one_path(hosts: Hosts, rotation: int) -> None:
@@ -330,12 +332,11 @@ def test_refused_by_the_device(hosts: Hosts) -> None:
     """Posts and receives that fail, links that drop: the path is made anew, and nothing is lost."""
     pair = two_paths(hosts)
     client = pair.client
-    faults = "/sys/kernel/debug/rail/faults"
     client.do("start jobs=2 depth=8")
     for name, value in (("fail_posts", "1@40"), ("fail_recvs", "1@20"), ("drop", "all"),
                         ("fail_posts", "2@11"), ("fail_recvs", "2@5")):
         client.progress(100)
-        client.host.write(f"{faults}/{name}", value)
+        client.host.write(f"{FAULTS}/{name}", value)
         client.progress(200)
         for link in (0, 1):
             client.wait_state(pair.path(link), "connected", 60)
@@ -349,16 +350,15 @@ def test_no_memory_for_a_path(hosts: Hosts) -> None:
     pair = two_paths(hosts)
     client = pair.client
     client.do("start jobs=1 depth=4 max=8192")
-    faults = "/sys/kernel/debug/rail/faults"
     failed = 0
     for number in range(30):
-        client.host.write(f"{faults}/fail_allocs", f"1@{number}")
+        client.host.write(f"{FAULTS}/fail_allocs", f"1@{number}")
         client.set_path(pair.path(1), "reconnect")
         client.wait_state(pair.path(1), "(re)?connecting|closing", 10)
         client.wait_state(pair.path(1), "connected", 60)
-        if client.host.read(f"{faults}/fail_allocs").strip().startswith("0"):
+        if client.host.read(f"{FAULTS}/fail_allocs").strip().startswith("0"):
             failed += 1
-    client.host.write(f"{faults}/fail_allocs", "0")
+    client.host.write(f"{FAULTS}/fail_allocs", "0")
     assert failed > 5
     client.progress(50)
     finish(pair)
