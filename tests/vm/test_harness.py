@@ -395,6 +395,17 @@ def test_kill_and_reboot(hosts: Hosts) -> None:
 
 
 @everyday
+def test_a_qemu_that_fails_is_started_again(hosts: Hosts) -> None:
+    host, = hosts(1)
+    host.end()
+    host.power_on()
+    host.qemu.process.send_signal(signal.SIGABRT)
+    host.settle()
+    host.finish()
+    assert host.run("echo alive").stdout == "alive\n"
+
+
+@everyday
 def test_hosts_are_used_again_when_clean(kernel: str) -> None:
     pool = Pool(kernel)
     try:

@@ -149,6 +149,8 @@ class Host:
             "RAIL_AGENT": str(kernels.GUEST_AGENT),
         }, initrd, self.spec.debian)
         self._make_disks()
+        # Its readers need no QEMU that came as far as to make it.
+        self.serial_log.touch()
         ours, theirs = socket.socketpair()
         try:
             self._qemu = Qemu(self._qemu_args(initrd, theirs.fileno()),
@@ -240,9 +242,12 @@ class Host:
         """Wait for the agent of a host that was powered on, and set the host up."""
         try:
             agent = self._wait_for_agent()
-        except HostTimeout as error:
-            # Seen under TCG: a kernel stands still while it starts its processors, long before
-            # anything of ours is in it.
+        except (HostDied, HostTimeout) as error:
+            # Seen under TCG, both long before anything of ours is in the kernel: it stands still
+            # while it starts its processors, and QEMU ends by an assertion of its own. A kernel
+            # that panics ends QEMU in an orderly way.
+            if isinstance(error, HostDied) and self.qemu.ended_well:
+                raise
             self.transcript.write(f"--- once more, for {error}")
             self.end()
             self.power_on()

@@ -128,6 +128,14 @@ class Qemu:
     def alive(self) -> bool:
         return self.process.poll() is None
 
+    @property
+    def ended_well(self) -> bool:
+        """It has ended, and neither by a signal nor with an error."""
+        try:
+            return self.process.wait(timeout=30) == 0
+        except subprocess.TimeoutExpired:
+            return False
+
     def last_words(self) -> str:
         try:
             lines = self.log.read_text(errors="replace").splitlines()
